@@ -4,9 +4,9 @@
 //!
 //! [`Isa`] has facts about instructions; it is pure, so its implementations also compile on the
 //! host. [`Machine`] uses the CPU and its text. [`JprobeOps`] is for jprobes, and also mandatory. A
-//! back end also implements [`Jumps`] (a jump replaces a breakpoint) with `CONFIG_OPTPROBES`, and
-//! [`Returns`] (return probes) with `CONFIG_KRETPROBES`. The core calls a back end through these
-//! traits, by the name `arch::Current`.
+//! back end also implements [`Jumps`] (a jump replaces a breakpoint) with
+//! `CONFIG_RUST_KPROBES_JUMPS`, and [`Returns`] (return probes) with `CONFIG_KRETPROBES`. The core
+//! calls a back end through these traits, by the name `arch::Current`.
 //!
 //! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
 //! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
@@ -79,7 +79,8 @@ pub(crate) unsafe trait Machine: Isa {
     /// Bytes of the call that ftrace makes at the entry of a function.
     const FTRACE_LEN: u64;
 
-    /// Whether C returns EILSEQ and EOPNOTSUPP for instructions that cannot be probed, or EINVAL.
+    /// Whether C's kprobes on this architecture return EILSEQ or EOPNOTSUPP for an instruction that
+    /// cannot be probed. If not, they return EINVAL.
     const HAS_INSN_ERRNO: bool;
 
     /// Traps on which C calls `kprobe_fault_handler()`.
@@ -188,8 +189,9 @@ pub(crate) unsafe trait Machine: Isa {
         TextAddr::new(Self::ip(registers).get().wrapping_sub(Self::TRAP_LEN))
     }
 
-    /// Ftrace has called from `at`: makes the registers those that a breakpoint there shows, and
-    /// returns the address at which the CPU would have continued.
+    /// Called when ftrace calls from `at`: sets the instruction pointer to the value that handlers
+    /// see, by default the one that a breakpoint at `at` saves. Returns the address at which the
+    /// CPU would have continued.
     #[inline(always)]
     fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr {
         let next = Self::ip(registers);
@@ -198,14 +200,14 @@ pub(crate) unsafe trait Machine: Isa {
         next
     }
 
-    /// Makes the registers those behind ftrace's call at `at`.
+    /// Sets the instruction pointer to the address after ftrace's call at `at`.
     #[inline(always)]
     fn pass_ftrace(registers: &mut Registers, at: TextAddr) {
         let behind = at.get().wrapping_add(Self::FTRACE_LEN);
         Self::set_ip(registers, TextAddr::new(behind));
     }
 
-    /// Returns whether the handlers are called. If not, the registers become those behind the
+    /// Returns whether the handlers are called. If not, sets the registers to continue after the
     /// instruction. On arm, the breakpoint has the condition of its instruction, but may trap even
     /// if the condition fails.
     #[inline(always)]
@@ -213,9 +215,9 @@ pub(crate) unsafe trait Machine: Isa {
         true
     }
 
-    /// Handles a hit at an address without a probe point. Returns whether the breakpoint is gone
-    /// from the text as well; then the registers become those that repeat the instruction. On
-    /// ppc64le, [`disarm`](Machine::disarm) does not wait for such hits.
+    /// Handles a trap at an address without a probe point. If the text has no breakpoint any more,
+    /// sets the registers to execute the instruction there, and returns true. On ppc64le,
+    /// [`disarm`](Machine::disarm) does not wait for such traps.
     #[inline(always)]
     fn is_stale(_registers: &mut Registers) -> bool {
         false
@@ -234,14 +236,14 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns whether this trap ends the step that [`run`](Machine::run) has begun.
     fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// After a step: makes the registers those that the original instruction leaves. `saved` is the
-    /// value of [`Next::Stepping`].
+    /// After a step: sets the registers to the values that the original instruction leaves. `saved`
+    /// is the value of [`Next::Stepping`].
     fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep;
 
     /// Returns whether a fault during a step is one of the stepped copy.
     fn faults_in_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// After a fault of the stepped copy: makes the registers those before the original
+    /// After a fault of the stepped copy: sets the registers to the values before the original
     /// instruction.
     fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize);
 }
@@ -260,8 +262,8 @@ pub(crate) type ForEachPoint<'a, M> =
 ///
 /// Implementers guarantee that
 ///
-/// - a CPU reaches the overwritten bytes behind the first in two ways only: it has executed the
-///   probed instruction, in a copy or by emulation, or another probe is in these bytes;
+/// - a CPU reaches the overwritten bytes, other than the first one, only if it has executed the
+///   probed instruction in a copy or by emulation, or if another probe is in these bytes;
 /// - no task sleeps with an instruction pointer in these bytes or in a detour;
 /// - after [`optimize`](Jumps::optimize) and [`unoptimize`](Jumps::unoptimize) have returned,
 ///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
@@ -306,9 +308,9 @@ pub(crate) unsafe trait Jumps: Machine {
     /// has an indirect jump whose target may be anywhere in its function, or in the function it was
     /// split from.
     ///
-    /// Where instructions differ in length, an instruction may start at each byte that cannot be
-    /// decoded. The default is for architectures whose jumps overwrite one instruction only: no
-    /// branch leads into such a jump.
+    /// If the length of instructions varies and a byte cannot be decoded, the search continues at
+    /// the next byte, where an instruction may start. The default is for architectures whose jumps
+    /// overwrite one instruction only: no branch leads into such a jump.
     fn leaving(
         _piece: TextRange,
         _image: TextRange,

@@ -3,13 +3,13 @@
 //! Kprobes.
 //!
 //! In reading order, from the words to the interface. Each layer uses earlier layers only, except
-//! for a back end: it also uses `sys` and `slots`, and its `entry.rs` calls `hit` and `returns`.
+//! for a back end: it also uses `slots`, and its `entry.rs` calls `hit` and `returns`.
 //!
 //! - [`atomics`]: the atomics of `core`, or of a model checker;
 //! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
+//! - [`sys`]: the kernel services that probing uses;
 //! - [`contract`]: the interface of back ends;
 //! - [`arch`]: the back end of this kernel;
-//! - [`sys`]: the kernel services that probing uses;
 //! - [`text`]: text metadata, from the kernel's tables;
 //! - [`table`]: finds the entry for an address;
 //! - [`slots`]: executable memory for copies of instructions;
@@ -28,7 +28,7 @@
 //! |---|---|
 //! | `register_kprobe()` | `core/register.rs` |
 //! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
-//! | `can_probe()` | `check_boundary()` in x86's `isa/boundary.rs`, s390's `isa/insn.rs` |
+//! | `can_probe()` | `check_boundary()`: `isa/boundary.rs` of x86 and arm, `isa/insn.rs` of s390 |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arm.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
@@ -39,15 +39,16 @@
 //! | `kprobe_fault_handler()` | `hit/fault.rs` |
 //! | `kprobe_ftrace_handler()` | `hit/ftrace.rs` |
 //! | `optimized_callback()` | `hit/jump.rs` |
-//! | `get_kprobe()` | `registry/points.rs`: `find()` |
+//! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
+//! | `get_kprobe()` of other code | `hit/breakpoint.rs`: `get_kprobe()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: why a probe has no jump; debugfs shows it in `unoptimized` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 
-// Without one of these options, other files have code that nothing uses. So it is where a jump is
-// over one instruction.
+// Without one of these options, some code is unused. Only x86 uses all code: on other architectures
+// a jump replaces one instruction, so nothing looks for branches into it.
 #![cfg_attr(
     not(all(
         CONFIG_X86,

@@ -10,13 +10,20 @@
 //! locks a mutex ([`Mutex::SLOTS`]). Giving a slot back takes no lock, as the callback of Tasks RCU
 //! cannot sleep.
 //!
-//! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point.
-//! `RemovedPoints::wait()` in `core/unregister.rs` waits for a grace period and drops the point
-//! ([`Retired`]); then [`Slot`]'s `drop()` gives the slot back. (A point is also dropped if its
-//! registration fails, or if its module is unloaded.) No CPU handles a hit of the point then, so a
-//! slot that CPUs leave by a trap is free at once. In a slot that CPUs leave by a jump, a task may
-//! have been preempted: `call_rcu_tasks()` makes it free later. Its grace period may take long, so
-//! each pool counts such slots, and makes no more of them beyond a limit.
+//! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point. When
+//! the point is dropped, [`Slot`]'s `drop()` gives the slot back. No CPU handles a hit of the point
+//! then: a point that was in the table is dropped after a grace period ([`Retired`]), in
+//! unregistration by `RemovedPoints::wait()`. A point in freed text is dropped when its probes are
+//! unregistered, or when a new point replaces it.
+//!
+//! The code in a slot ends in a trap or in a jump:
+//!
+//! - If all copies in the slot end in a trap, the slot is free at once: with the hit, the CPU has
+//!   left the slot.
+//! - If a copy ends in a jump, or the slot has a detour, a task may have been preempted in the
+//!   slot. The slot is free after a grace period of Tasks RCU (`call_rcu_tasks()`). That may take
+//!   long, so each pool counts the slots that wait. At a limit it allows no more jumps: see
+//!   [`may_be_left_by_jump`](Pool::may_be_left_by_jump).
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
 //! in use; [`free_unused`] frees the others, at the end of each unregistration. The cost of a probe
@@ -72,7 +79,8 @@ pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
 /// The bytes for one copy of an instruction and the jump or trap after it.
 pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
-/// The most slots of a pool that may wait for Tasks RCU: 256 pages. Beyond, new slots end in traps.
+/// While as many slots of a pool wait for Tasks RCU (256 pages), code in new slots does not end in
+/// jumps: copies end in traps, and no detours are made.
 const MOST_WAITING: usize = 256 * COUNT;
 
 /// The pool of copies of instructions.
@@ -142,7 +150,7 @@ impl Pool {
         slot.ok_or(Refusal::NoMemory)
     }
 
-    /// Returns whether another slot may be left by a jump.
+    /// Returns whether code in another slot may end in a jump.
     pub(crate) fn may_be_left_by_jump(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
@@ -379,8 +387,8 @@ pub(crate) struct Slot {
     at: TextAddr,
 }
 
-/// The bit of a page's address that says that a CPU may leave the slot by a jump. A field of its
-/// own would make [`Slot`], and so each probe point, a word larger.
+/// The bit of a page's address that says that code in the slot ends in a jump. A field of its own
+/// would make [`Slot`], and so each probe point, a word larger.
 const LEFT_BY_JUMP: usize = 1;
 const _: () = assert!(align_of::<Page>() > LEFT_BY_JUMP);
 
@@ -401,13 +409,13 @@ impl Slot {
         TextAddr::new(self.at.get().wrapping_add(COPY_LEN as u64))
     }
 
-    /// Allows CPUs to leave the slot by a jump.
+    /// Notes that code in the slot ends in a jump.
     pub(crate) fn set_left_by_jump(&mut self) {
         // INVARIANT: Only the bit changes.
         self.page = self.page.map_addr(|page| page | LEFT_BY_JUMP);
     }
 
-    /// Returns whether a CPU may leave the slot by a jump.
+    /// Returns whether code in the slot ends in a jump.
     pub(crate) fn is_left_by_jump(&self) -> bool {
         self.page.addr().get() & LEFT_BY_JUMP != 0
     }

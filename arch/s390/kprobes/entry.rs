@@ -49,8 +49,8 @@ const OPERATION: u32 = 1;
 /// `regs` are the registers that a program interruption on this CPU has saved. Interrupts are off.
 #[export]
 unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
-    // SAFETY: By the precondition, the interruption has saved them on its stack, where only this
-    // uses them.
+    // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
+    // stack. Only this function uses them until it returns.
     let registers = unsafe { &mut *regs };
     let handle = |pinned: &Pinned| {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or

@@ -48,9 +48,10 @@ use core::sync::atomic::{
 pub(crate) struct ArchInsn {
     /// The operation, if the instruction is emulated.
     pub(super) op: Option<Op>,
-    /// For an instruction that is not emulated: its copy that ends in INT3, and maybe one that ends
-    /// in a jump back. For an emulated branch that reads its target from memory: a load from the
-    /// same memory, to fault in place of the emulation.
+    /// For an instruction that is not emulated: a copy that ends in INT3 and, if the instruction is
+    /// boosted, a copy that ends in a jump back. For an emulated branch that reads its target from
+    /// memory: a load from the same memory. The CPU runs the load if the emulation cannot read the
+    /// memory, so that the load faults.
     pub(super) slot: Option<Slot>,
     /// The address of the instruction.
     pub(super) at: TextAddr,
@@ -78,10 +79,11 @@ impl ArchInsn {
         slot.map(Slot::jump_copy)
     }
 
-    /// Redirects hits without post handlers to the copies in a detour, or back.
+    /// Sends hits without post handlers to the copies in a detour, which are at `detour`. With
+    /// `None`, sets `boost_ip` to its usual value.
     ///
-    /// A CPU that continues there executes the code that was written before: the release orders the
-    /// two, and the return from the trap serializes the CPU.
+    /// A CPU that loads the new address executes the code that was written before this function was
+    /// called: the release store orders the two, and the return from the trap serializes the CPU.
     pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
             Some(Op::Nothing) => Some(self.next),

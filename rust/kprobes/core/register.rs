@@ -117,8 +117,8 @@ fn join(
     let Some(point) = point.filter(|point| !point.gone.get()) else {
         return check_and_prepare(change, at, kind, probe).map(Some);
     };
-    // This comes before hits can find the probe, since the exit from an interrupt on s390 reads
-    // the opcode of a probe.
+    // The opcode is set before the probe is in the chain: on s390, the exit from an interrupt looks
+    // up a probe by address and reads its opcode.
     if let Some(prepared) = point.prepared() {
         probe.set_opcode(|code| Current::recover(prepared, code));
     }
@@ -181,7 +181,7 @@ fn check_and_prepare(
     Ok(HitBy::Breakpoint(prepared))
 }
 
-/// Arms the point of a new probe if the probe is enabled, or has the batch arm it.
+/// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the batch.
 fn arm_or_defer(
     registry: &mut Registry,
     at: TextAddr,

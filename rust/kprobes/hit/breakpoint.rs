@@ -39,9 +39,10 @@ use core::sync::atomic::{
     Ordering, //
 };
 
-/// The number of steps that have ended before the instruction was executed: by a fault, or because
-/// the step has read memory that the emulation could not read. The instruction starts again, and
-/// the handlers run a second time, unless a fixup or an oops ends the fault.
+/// The number of steps that have ended before the instruction was executed. A fault has ended the
+/// step, or the step was a load that should have faulted in place of an emulation, and did not. The
+/// CPU then executes the breakpoint again, and the handlers run a second time, unless a fixup or an
+/// oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a step that has ended before the instruction was executed.
@@ -49,11 +50,11 @@ pub(crate) fn step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Handles the hit of a breakpoint, if the breakpoint is a probe's. Returns whether it is; if not,
-/// nothing was done.
+/// Handles a hit of a probe's breakpoint. Returns false, and does nothing, if the breakpoint is not
+/// a probe's.
 ///
-/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. All
-/// else is inlined, so the handler is the only call. Other hits are handled out of line.
+/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. The only
+/// call on this path is that of the handler. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
     if Current::is_running(pinned) {
@@ -79,8 +80,8 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
     true
 }
 
-/// Finds the point whose breakpoint was hit, if its instruction is to be executed. Otherwise the
-/// hit is over, and the error says whether the breakpoint is a probe's.
+/// Finds the point whose breakpoint was hit. If there is no point, or if the condition of its
+/// instruction fails, the hit is over, and the error is the result of [`breakpoint`].
 #[inline(always)]
 fn lookup<'a>(
     registers: &mut Registers,
@@ -126,7 +127,8 @@ fn hit_slow(
     pinned: &Pinned,
 ) -> bool {
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
-        // No handler has changed where the CPU continues, so the instruction is executed.
+        // No handler has changed where the CPU continues, so the instruction is executed. A jprobe
+        // counts as a post handler here: the chain has one flag for both.
         let keeps_breakpoint = point.probes.keeps_breakpoint();
         return execute(point, prepared, keeps_breakpoint, registers, pinned);
     };
@@ -140,14 +142,15 @@ fn hit_slow(
     true
 }
 
-/// Finishes a hit of the point at `at` after its last handler, the jprobe's, has ended.
+/// Finishes a hit of the point at `at` after the handler of its jprobe has ended. No pre handler
+/// follows, since a jprobe's handler is called last.
 #[inline(never)]
 fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let Some(point) = points::find(at, pinned) else {
         return Current::set_running(None, pinned);
     };
     if let Some(prepared) = point.prepared() {
-        // A jprobe has no post handler.
+        // Not `keeps_breakpoint()`, which is true because of the jprobe, which has no post handler.
         let has_post_handler = point.probes.iter().any(Probe::has_post_handler);
         execute(point, prepared, has_post_handler, registers, pinned);
     } else {
@@ -181,10 +184,12 @@ fn execute(
     true
 }
 
-/// Notes that the CPU is about to run a stepped copy of the instruction, which ends in a trap.
+/// Notes that the CPU will run a copy of the instruction that ends in a trap. Returns true: the
+/// breakpoint is a probe's.
 #[inline(always)]
 fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
-    // If all probes were disabled meanwhile, none is running. The step is still part of a hit.
+    // If all probes were disabled meanwhile, no probe is running. The CPU still handles a hit until
+    // the step ends, so the busy probe stands for them.
     if !Current::is_running(pinned) {
         Current::set_running(this_cpu::busy(), pinned);
     }
@@ -196,7 +201,7 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
     true
 }
 
-/// Returns the newest probe at an address: C's `get_kprobe()`.
+/// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`points::find`].
 pub(crate) fn get_kprobe(at: TextAddr, pinned: &Pinned) -> Option<Running> {
     let point = points::find(at, pinned)?;
     point.probes.iter().next().map(Probe::running)

@@ -3,8 +3,8 @@
 //! The reasons why a probe keeps its breakpoint and gets no jump.
 //!
 //! Such a probe works, and each hit of it costs a trap. So no reason is an error or has an errno.
-//! The reasons help users who want fast probes. Most have the address that prevents the jump; an
-//! address a few bytes before or after the probe may have a jump.
+//! The reasons help users who want fast probes. Most have the address of what prevents the jump. A
+//! probe a few bytes before or after may have a jump.
 
 use super::{
     addr::TextAddr,
@@ -20,7 +20,9 @@ use core::ffi::CStr;
 pub(crate) struct NoJump {
     /// The reason.
     pub(crate) reason: Reason,
-    /// The address that prevents the jump, if it is not the probed address.
+    /// The address of the instruction that prevents the jump: for [`Reason::JumpInto`], of the
+    /// branch. For [`Reason::Entered`], [`Reason::LabelTarget`] and [`Reason::FixupTarget`], the
+    /// target, which is in the bytes of the jump. `None` if no single address prevents the jump.
     pub(crate) at: Option<TextAddr>,
 }
 
@@ -68,6 +70,7 @@ reasons! {
     SplitJump =>
         "another part of the split function has an indirect jump, which may lead anywhere in all \
          parts: build the kernel with IBT",
+    // A branch of the function itself.
     JumpInto => "a branch leads into the bytes of the jump",
     Entered => "a branch of another function leads into the bytes of the jump",
     LabelTarget => "a jump label leads into the bytes of the jump, or may",
@@ -98,7 +101,7 @@ reasons! {
 }
 
 impl Reason {
-    /// Returns the reason with the address that prevents the jump.
+    /// Returns the reason with its address; see [`NoJump::at`].
     pub(crate) const fn at(self, at: TextAddr) -> NoJump {
         NoJump {
             reason: self,

@@ -2,12 +2,17 @@
 
 //! Decides whether a point can have a jump, and makes the detour of the jump.
 //!
-//! The decision is made once per point, when the point may get a jump for the first time. It reads
-//! the text around the point, and the text metadata of the kernel or the module, which hardly
-//! change. Temporary reasons are not kept and are checked again each time: no memory, a module that
-//! is being loaded, and a debugger's breakpoints, which may also make text undecodable.
+//! The decision is made when the point may get a jump for the first time. It depends on the text
+//! around the point and on the text metadata of the kernel or the module. Both hardly change, so
+//! the decision is stored in the point: `Point::jump`, a
+//! [`Decision`](crate::registry::optimizer::Decision).
 //!
-//! `blocker` checks each time for obstacles that may change: jprobes, post handlers, breakpoints.
+//! Some reasons are temporary: no memory, a module that is being loaded, and a debugger's
+//! breakpoints, which may also make text undecodable. The point stays undecided, and each attempt
+//! decides again. For debugfs, the last temporary reason is kept in `Optimizer::temporary`.
+//!
+//! Jprobes, post handlers and breakpoints of other probes are no part of the decision: `blocker`
+//! checks for them each time.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -103,7 +108,8 @@ impl Change<'_> {
         Some(())
     }
 
-    /// Stores the decision about a point, unless the decision is a temporary reason.
+    /// Stores the decision in the point. Stores a temporary reason in the optimizer instead, except
+    /// for lack of memory.
     fn store_decision(&mut self, point: PointRef<'_>, decided: Result<Jump, NoJump>) -> Option<()> {
         self.optimizer.forget_temporary(point.at);
         let refused = decided.as_ref().err();

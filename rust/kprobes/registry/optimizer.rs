@@ -2,9 +2,7 @@
 
 //! The jump of a probe point, and the optimizer's state.
 //!
-//! The optimizer decides once whether a point can have a jump, when the point may get a jump for
-//! the first time: the decision depends on hardly anything that changes. The rules are in
-//! [`optimize`](crate::optimize).
+//! `optimize/decide.rs` makes the decisions that are stored here.
 
 use super::queue::{
     Node,
@@ -87,9 +85,11 @@ pub(crate) struct Optimizer {
     pub(crate) worker: Worker,
     /// Whether jumps are allowed, by `debug.kprobes-optimization`.
     pub(crate) allowed: bool,
-    /// Whether a point has no detour because memory is short, and Tasks RCU will free some.
+    /// Whether a point has no detour because memory is short or too many detours wait for Tasks
+    /// RCU. After the next grace period, the worker decides about undecided points again.
     pub(crate) short: bool,
-    /// The temporary reasons why undecided points have no jump, except for lack of memory.
+    /// The temporary reasons of undecided points, by address, for debugfs. Lack of memory is not
+    /// noted.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.
     pub(crate) ready: [u64; BATCH],

@@ -77,7 +77,8 @@ impl Mark {
     }
 }
 
-/// A probe point. The kind comes first, so that a hit needs one register for both.
+/// A probe point. `kind` is the first field, so the point and its kind have the same address, and a
+/// hit keeps that address in one register.
 #[repr(C)]
 pub(crate) struct Point {
     /// How the point is hit.

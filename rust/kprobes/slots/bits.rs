@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The states of a page's slots: free, in use, or waiting for Tasks RCU.
+//! The states of a page's slots: free, in use, or pending until Tasks RCU has waited.
 //!
 //! A slot is given back in one of two ways. A slot that no CPU can be in is free at once. A slot in
-//! which a task may have been preempted is pending until a grace period of Tasks RCU is over. A
-//! page has one callback, so slots that become pending while the callback waits are for the next
-//! callback.
+//! which a task may have been preempted is *pending* until a grace period of Tasks RCU is over. A
+//! page has one callback. The pending slots that the queued callback will free are *waiting* as
+//! well. Slots that become pending after it was queued are for the next callback.
 //!
 //! ```text
 //!             take             free_later         call_rcu_tasks
-//!    free ----------> in use ------------> pending ------------> waiting
-//!     ^                 |                                           |
-//!     +-----------------+-------------------------------------------+
-//!                      free                                      expired
+//!    free ----------> in use ------------> pending ------------> pending, waiting
+//!     ^                 |                                               |
+//!     +-----------------+-----------------------------------------------+
+//!                      free                                          expired
 //! ```
 
 use crate::atomics::{
@@ -27,10 +27,10 @@ use crate::atomics::{
 pub(crate) struct Bits {
     all: usize,
     free: AtomicUsize,
-    /// Slots that are pending or wait. While there are any, the page's callback is queued.
+    /// Pending slots, the waiting ones included. If there are any, the page's callback is queued.
     pending: AtomicUsize,
-    /// Slots that the queued callback makes free. Only the task that queues the callback, and the
-    /// callback itself, use this word.
+    /// Waiting slots: those that the queued callback frees. Only the task that queues the callback,
+    /// and the callback itself, use this word.
     waiting: AtomicUsize,
 }
 

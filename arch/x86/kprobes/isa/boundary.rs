@@ -13,7 +13,7 @@
 //! +----+----+----+----+----+- - - - - - - -+
 //! ```
 //!
-//! The text must be read as it was compiled: without the breakpoints of probes and debuggers.
+//! `read` must return the original text, without the breakpoints of probes and debuggers.
 //!
 //! C counterpart: `can_probe()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).

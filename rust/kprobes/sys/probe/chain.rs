@@ -157,7 +157,7 @@ impl Chain {
         self.update_summary();
     }
 
-    /// Removes a probe. A hit that is at it still finds the older ones.
+    /// Removes a probe. A hit that is at this probe still finds the older ones.
     pub(crate) fn remove(&self, probe: &Probe) {
         let mut link = &self.newest;
         for one in self.iter() {
@@ -195,11 +195,12 @@ impl Chain {
         self.iter().any(|one| core::ptr::eq(one, probe))
     }
 
-    /// Returns whether any probe has a handler that a jump cannot call. The result is `true` for
-    /// each hit that finds such a probe in the chain.
+    /// Returns whether any probe keeps the breakpoint: see [`Probe::keeps_breakpoint`]. A hit that
+    /// finds such a probe in the chain also gets `true` here.
     #[inline(always)]
     pub(crate) fn keeps_breakpoint(&self) -> bool {
-        // The acquire load that led a hit to the probe makes this load see the earlier stores.
+        // `true` is stored before the probe is published, and the hit has found the probe by an
+        // acquire load.
         self.keeps_breakpoint.load(Ordering::Relaxed)
     }
 
@@ -222,7 +223,7 @@ impl Chain {
         }
     }
 
-    /// Returns the probe, if it is the only one, and plain.
+    /// Returns the only probe, with or without a post handler, if it is plain.
     #[inline(always)]
     pub(crate) fn single(&self) -> Option<&Probe> {
         let noted = self.summary.load(Ordering::Acquire);
@@ -232,7 +233,7 @@ impl Chain {
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// Returns the probe, if it is the only one, plain, and has no post handler.
+    /// Returns the only probe, if it is plain and has no post handler.
     #[inline(always)]
     pub(crate) fn single_pre_only(&self) -> Option<&Probe> {
         match self.summary() {
