@@ -112,19 +112,11 @@ def client_tests(built: Built) -> list[Result]:
                          *lists(built))
 
 
-def _say_forms(built: Built, lines: list[str]) -> None:
-    """Print in few words what the forms test counted; all goes into a file."""
-    counted = [line.removeprefix('forms: ') for line in lines
-               if line.startswith('forms: ')]
-    if not any(line.startswith('sum: ') for line in counted):
-        return
-    env.RESULTS.mkdir(parents=True, exist_ok=True)
-    path = env.RESULTS / f'forms-{built.name}.txt'
-    path.write_text('\n'.join(counted) + '\n')
-    for line in counted:
-        if line.startswith(('sum: ', 'jumps: ')):
-            progress.say(f'instruction forms, {line}')
-    progress.say(f'each form that is not right: {env.host(path)}')
+def _say_forms(lines: list[str]) -> None:
+    """Print what the forms test counted, in few words; the console has all."""
+    for line in lines:
+        if line.startswith(('forms: sum: ', 'forms: jumps: ')):
+            progress.say(f'instruction {line}')
 
 
 def _early_probes(built: Built) -> str:
@@ -168,7 +160,7 @@ def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
     image = guest.initramfs(built, 'forms', text, paths)
     lines, ending = _boot(built, image, 'forms', 5, '.forms', silence=240, timeout=2700,
                           cmdline=cmdline, extra=extra)
-    _say_forms(built, lines)
+    _say_forms(lines)
     return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
                          *lists(built))
 
@@ -205,10 +197,7 @@ def boots(built: Built, paths: list[Path], states: int = 8, cmdline: str = '',
 
 
 def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
-    """Boot BUILT once, for its KUnit suites and its checkers; the results.
-
-    For kernels without modules, or without the files that tests look at.
-    """
+    """Boot BUILT, maybe without modules, for its KUnit suites and its checkers."""
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
     lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
     return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
@@ -267,10 +256,9 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
           extra: tuple[str, ...] = ()) -> list[Result]:
     """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
 
-    Emulation takes interrupts between pieces of several instructions. While
-    it storms a piece is one, then; to boot like that would take minutes.
-    RETURNS: the storm of return probes alone. EXTRA, for QEMU, may have other
-    CPUs.
+    Emulation takes interrupts between pieces of several instructions; while it
+    storms, a piece is one. RETURNS: that of return probes alone. EXTRA, for
+    QEMU, may have other CPUs.
     """
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (

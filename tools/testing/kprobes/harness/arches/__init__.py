@@ -68,7 +68,7 @@ class Arch:
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.
     crashes: tuple[str, ...] = ()   # the implementations that survive the crashes,
-    forms: tuple[str, ...] = ()     # and the forms of instructions
+    forms: tuple[str, ...] = ('rust',)  # and the forms: on s390x, C repeats what faults
     clients: bool = False
     rethooks: bool = False
     pieces: tuple[Piece, ...] = ()

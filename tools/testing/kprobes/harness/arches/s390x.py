@@ -12,8 +12,6 @@ ARCH = Arch(
     memory=1024, steps=2000, planned=13, budget=18, back_end=True,
     oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
           'at': ' (', 'into': '0x2'}, crashes=('rust',),
-    # C's step drops a fault and hits the probe again, for ever.
-    forms=('rust',),
     # QEMU's CPUs lack facility 85, which lets text change while others run it.
     pieces=(Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
