@@ -141,7 +141,7 @@ def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
     crashes = [crash for crash in of_impl
                if not crash.needs or built.has(crash.needs)]
     died = None
-    with progress.Stage(f'boot {built.name} crashes', 1) as stage:
+    with progress.Stage(f'boot {built.name} crashes', 2) as stage:
         try:
             console = qemu.boot(
                 built, image(' '.join(crash.test for crash in crashes)),

@@ -142,7 +142,7 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
-    lines, ending = _boot(built, image, 'tests', 7, silence=240, timeout=2700,
+    lines, ending = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
     outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
     if says and not _died(ending):
@@ -158,7 +158,7 @@ def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
     """Boot BUILT for the forms of instructions, each run from so many STATES."""
     text = f'STATES={states}\n' + job('health', built.impl, 'forms')
     image = guest.initramfs(built, 'forms', text, paths)
-    lines, ending = _boot(built, image, 'forms', 5, '.forms', silence=240, timeout=2700,
+    lines, ending = _boot(built, image, 'forms', 7, '.forms', silence=240, timeout=2700,
                           cmdline=cmdline, extra=extra)
     _say_forms(lines)
     return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
