@@ -89,7 +89,7 @@ pub(crate) fn counters(to: &Seq) {
     #[cfg(CONFIG_KRETPROBES)]
     {
         // The pools of unregistered probes count until the last call has returned.
-        let [pools, calls] = crate::returns::counts();
+        let [pools, calls] = crate::returns::pools::counts();
         to.counter(c"return_pools", pools);
         to.counter(c"return_calls", calls);
     }

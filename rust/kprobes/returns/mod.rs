@@ -45,13 +45,12 @@ mod growth;
 mod hit;
 mod instance;
 mod pool;
-mod pools;
+pub(crate) mod pools;
 mod probe;
 mod register;
 mod stage;
 
 pub(crate) use hit::returned;
-pub(crate) use pools::counts;
 
 // Names that the files of this folder use: they begin with `use super::*`.
 use crate::{
