@@ -82,8 +82,9 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
         env.host(console.log))]
 
 
-def _with_log(ending: list[Result], cases: list[Result]) -> list[Result]:
-    """CASES, from the same console as the ENDING, and that."""
+def _outcomes(built: Built, lines: list[str], ending: list[Result]) -> list[Result]:
+    """The cases in the LINES of a console, and the ENDING."""
+    cases = ktap.parse(lines, _prefix(built))
     for case in cases:
         case.log = ending[0].log
     return cases + ending
@@ -108,8 +109,7 @@ def client_tests(built: Built) -> list[Result]:
     # Some wait without a word.
     lines, ending = _boot(built, image, 'clients', 6, '.clients',
                           timeout=1800, silence=400, cmdline='kunit.enable=0')
-    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
-                         *lists(built))
+    return results.judge(_outcomes(built, lines, ending), *lists(built))
 
 
 def _say_forms(lines: list[str]) -> None:
@@ -144,7 +144,7 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
     lines, ending = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
                           cmdline=_early_probes(built) + cmdline, extra=extra)
-    outcomes = _with_log(ending, ktap.parse(lines, _prefix(built)))
+    outcomes = _outcomes(built, lines, ending)
     if says and not _died(ending):
         is_said = any(re.search(says, line) for line in lines)
         outcomes.append(ktap.verdict(
@@ -161,8 +161,7 @@ def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
     lines, ending = _boot(built, image, 'forms', 7, '.forms', silence=240, timeout=2700,
                           cmdline=cmdline, extra=extra)
     _say_forms(lines)
-    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
-                         *lists(built))
+    return results.judge(_outcomes(built, lines, ending), *lists(built))
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
@@ -200,8 +199,7 @@ def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
     """Boot BUILT, maybe without modules, for its KUnit suites and its checkers."""
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
     lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
-    return results.judge(_with_log(ending, ktap.parse(lines, _prefix(built))),
-                         *lists(built))
+    return results.judge(_outcomes(built, lines, ending), *lists(built))
 
 
 def chosen(built: Built, part: str, test: str) -> list[Result]:
@@ -278,8 +276,8 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             timeout=300 + (18 if piecewise else 14) * seconds,
             extra=[*extra, '-monitor', f'unix:{monitor},server=on,wait=off'])
     _say_storm(lines)
-    return _with_log(ending, [outcome for outcome in ktap.parse(lines, _prefix(built))
-                              if '.storm.' in outcome.name])
+    return [outcome for outcome in _outcomes(built, lines, ending)
+            if '.storm.' in outcome.name]
 
 
 # The suite of the kernel crate's examples, of which most are not ours.
