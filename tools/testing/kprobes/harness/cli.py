@@ -114,8 +114,9 @@ def _guest_tests(part: str) -> list[Result]:
     built = _kernel()
     if test := os.environ.get('TEST'):
         return guests.chosen(built, part, test)
-    outcomes = [outcome for _, boot in guests.boots(built, guests.modules(built))
-                for outcome in boot()]
+    boots = [('kunit', lambda: guests.kunit_tests(built))] if part == 'kunit' \
+        else guests.boots(built, guests.modules(built))
+    outcomes = [outcome for _, boot in boots for outcome in boot()]
     return [outcome for outcome in outcomes if outcome.status == 'fail'
             or results.of_kunit(outcome.name) == (part == 'kunit')
             ] + results.vanished(part, outcomes, built.name)
