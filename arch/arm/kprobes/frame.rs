@@ -3,10 +3,7 @@
 //! The registers that an exception has saved, and the memory, as emulation uses them.
 
 use super::isa::emulate::Frame;
-use kernel::bindings::{
-    self,
-    pt_regs, //
-};
+use kernel::bindings;
 
 /// The numbers of registers in `pt_regs`.
 pub(super) const SP: usize = 13;
@@ -16,19 +13,19 @@ const PSR: usize = 16;
 
 /// Returns CPSR.
 #[inline(always)]
-pub(super) fn psr(registers: &pt_regs) -> u32 {
+pub(super) fn psr(registers: &bindings::pt_regs) -> u32 {
     registers.uregs[PSR] as u32
 }
 
 /// Changes CPSR.
 #[inline(always)]
-pub(super) fn set_psr(registers: &mut pt_regs, psr: u32) {
+pub(super) fn set_psr(registers: &mut bindings::pt_regs, psr: u32) {
     registers.uregs[PSR] = psr as usize;
 }
 
 /// The interrupted code.
 pub(super) struct Interrupted<'a> {
-    pub(super) registers: &'a mut pt_regs,
+    pub(super) registers: &'a mut bindings::pt_regs,
     /// Whether an access to memory that is not there is a fault of the kernel, since no copy of the
     /// instruction can take its place.
     pub(super) faults: bool,

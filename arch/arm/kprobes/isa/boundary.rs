@@ -26,8 +26,7 @@ use super::{
     emulate::Frame,
     insn::{
         Exec,
-        Insn,
-        Raw, //
+        Insn, //
     },
     pattern::Kind,
     State, //
@@ -115,46 +114,47 @@ impl Frame for Recorder {
     }
 }
 
-/// Marks the data that the instruction `raw` at `at` uses. The function starts at `known`. Returns
-/// `None` where text ends.
+/// Marks the data that the instruction at `at` uses. The function starts at `known`. Ends early,
+/// with `None`, where text ends and for an instruction that does not use PC.
 fn mark(
     marks: &mut Marks,
     state: State,
     (known, at): (TextAddr, TextAddr),
-    raw: Raw,
+    (word, len): (u32, u8),
     read: ReadText<'_>,
 ) -> Option<()> {
     // LDR of 16 bits; instructions of 32 bits whose first register is PC.
-    let uses_pc = match raw.len {
-        2 => raw.word >> 11 == 9,
-        _ => raw.word >> 16 & 15 == 15,
+    let uses_pc = match len {
+        2 => word >> 11 == 9,
+        _ => word >> 16 & 15 == 15,
     };
-    let insn = uses_pc.then(|| Insn::decode(state, raw).ok()).flatten()?;
+    if !uses_pc {
+        return None;
+    }
+    let insn = Insn::decode(state, word, len).ok()?;
     let pc = at.get().saturating_add(state.pc_distance().into());
     let mut recorder = Recorder::default();
     match insn.classify() {
         Ok(Exec::Emulate(emulation)) => drop(emulation.run(at, &mut recorder)),
         // VLDR
-        _ if insn.kind() == Kind::CoprocessorTransfer => {
-            let offset = i64::from((raw.word & 0xff) << 2);
-            let is_ahead = raw.word & 1 << 23 != 0;
-            let offset = if is_ahead {
-                offset
-            } else {
-                offset.wrapping_neg()
+        _ if insn.row.kind == Kind::CoprocessorTransfer => {
+            let (pc, offset) = (pc & !3, u64::from((word & 0xff) << 2));
+            let place = match word & 1 << 23 {
+                0 => pc.saturating_sub(offset),
+                _ => pc.saturating_add(offset),
             };
-            marks.mark((pc & !3).saturating_add_signed(offset), 8);
+            marks.mark(place, 8);
         }
         _ => {}
     }
     let (first, size) = recorder.read.get();
-    let is_relative = insn.kind() == Kind::BranchByTable;
-    let mut place = u64::from(match insn.kind() {
+    let is_relative = insn.row.kind == Kind::BranchByTable;
+    let mut place = u64::from(match insn.row.kind {
         Kind::Compute => recorder.number,
         _ => first,
     });
     // With a register as offset, no more than a table is known.
-    if insn.kind() != Kind::Transfer || raw.word & 1 << 25 == 0 {
+    if insn.row.kind != Kind::Transfer || word & 1 << 25 == 0 {
         marks.mark(place, size);
     }
     let size = if is_relative { size } else { 4 };
@@ -192,10 +192,7 @@ pub(super) fn check(
     at: TextAddr,
     read: ReadText<'_>,
 ) -> Result<(), Refusal> {
-    let step: u64 = match state {
-        State::A32 => 4,
-        State::Thumb => 2,
-    };
+    let step: u64 = if state == State::A32 { 4 } else { 2 };
     let mut marks = Marks {
         bits: [0; (AHEAD / 32) as usize],
         from: known.get(),
@@ -203,14 +200,14 @@ pub(super) fn check(
     let mut start = known;
     while start <= at && at.get().is_multiple_of(step) {
         let is_data = marks.take(start.get());
-        let raw = Raw::read(state, start, read)?;
+        let (word, len) = Insn::read_bits(state, start, read)?;
         match (start == at, is_data) {
             (true, true) => break,
             (true, false) => return Ok(()),
             (false, true) => start = start.after(step)?,
             (false, false) => {
-                mark(&mut marks, state, (known, start), raw, read);
-                start = start.after(raw.len.into())?;
+                mark(&mut marks, state, (known, start), (word, len), read);
+                start = start.after(len.into())?;
             }
         }
     }

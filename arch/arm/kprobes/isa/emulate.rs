@@ -60,24 +60,18 @@ impl Emulation {
     /// Makes the emulation of an instruction. Instructions of Thumb become others where these have
     /// all their fields.
     pub(super) fn of(kind: Kind, word: u32, len: u8, state: State) -> Self {
-        let register = word >> 3 & 15;
+        // The registers of an instruction of 16 bits. The first one has its highest bit in bit 7.
+        let (to, register) = (word >> 4 & 8 | word & 7, word >> 3 & 15);
         let word = match kind {
             _ if state == State::A32 => word,
-            // ADD, MOV. Bit 7 is the highest of the first register.
-            Kind::Compute => {
-                let to = word >> 4 & 8 | word & 7;
-                let opcode = match word & 0x200 {
-                    0 => 0xe080_0000 | to << 16,
-                    _ => 0xe1a0_0000,
-                };
-                opcode | to << 12 | register
-            }
+            // MOV, ADD
+            Kind::Compute if word & 0x200 != 0 => 0xe1a0_0000 | to << 12 | register,
+            Kind::Compute => 0xe080_0000 | to << 16 | to << 12 | register,
             Kind::BranchTo => 0xe12f_ff10 | word >> 2 & 0x20 | register,
             // LDR.W, ADR.W, POP
             Kind::Literal if len == 2 => 0xf8df_0000 | (word & 0x700) << 4 | (word & 0xff) << 2,
             Kind::Address if len == 2 => {
-                let offset = (word & 0xff) << 2;
-                0xf20f_0000 | word & 0x700 | (offset & 0x700) << 4 | offset & 0xff
+                0xf20f_0000 | word & 0x700 | (word & 0xc0) << 6 | (word & 0x3f) << 2
             }
             Kind::Multiple if len == 2 => 0xe8bd_0000 | word & 0xff | (word & 0x100) << 7,
             Kind::ChangePsr if len == 2 => 0xf108_0000 | (word & 0x10) << 14 | (word & 7) << 6,
@@ -124,17 +118,15 @@ impl Emulation {
         (number.wrapping_shl(unused) as i32).wrapping_shr(unused) as u32
     }
 
-    /// The distance of a branch from the value of PC.
+    /// Where a branch at `at` leads.
     #[inline]
-    fn distance(&self) -> u32 {
+    fn target(&self, at: u32) -> u32 {
         let high = self.bits(26, 1);
-        match (self.state, self.kind) {
+        let distance = match (self.state, self.kind) {
             (_, Kind::BranchIfZero) => self.bits(9, 1) << 6 | self.bits(3, 5) << 1,
+            (State::A32, _) if self.word >> 28 != 15 => Self::signed(self.word << 2, 26),
             // BLX has a bit more of the distance where BL has the bit that links.
-            (State::A32, _) => {
-                let exchanges = u32::from(self.word >> 28 == 15);
-                Self::signed(self.word << 2, 26) | (exchanges & self.bits(24, 1)) << 1
-            }
+            (State::A32, _) => Self::signed(self.word << 2, 26) | self.bits(24, 1) << 1,
             _ if self.len == 2 && self.word < 0xe000 => Self::signed(self.word << 1, 9),
             _ if self.len == 2 => Self::signed(self.word << 1, 12),
             // With a condition
@@ -148,7 +140,9 @@ impl Emulation {
                 let middle = first << 11 | second << 10 | self.bits(16, 10);
                 Self::signed(high << 24 | middle << 12 | self.bits(0, 11) << 1, 25)
             }
-        }
+        };
+        at.wrapping_add(self.state.pc_distance())
+            .wrapping_add(distance)
     }
 
     /// Does the branch set the link register, and change the instruction set?
@@ -161,23 +155,21 @@ impl Emulation {
         }
     }
 
-    /// Returns the distance from the instruction to where it may jump, if that is known and it does
-    /// not come back.
-    pub(super) fn jumps(&self) -> Option<u32> {
+    /// Returns where the instruction may jump, if that is known and it does not come back.
+    pub(super) fn jumps(&self, at: TextAddr) -> Option<u32> {
         let is_jump = match self.kind {
-            Kind::Branch => !self.links_and_exchanges().0,
+            Kind::Branch => !self.falls_through(),
             kind => kind == Kind::BranchIfZero,
         };
-        is_jump.then(|| self.distance().wrapping_add(self.state.pc_distance()))
+        is_jump.then(|| self.target(at.get() as u32))
     }
 
     /// Returns whether a branch sets the link register, and where it leads. `None` if that is not
     /// known, or is code of the other instruction set.
     pub(crate) fn branch(&self, at: TextAddr) -> Option<(bool, u32)> {
         let (links, exchanges) = self.links_and_exchanges();
-        let distance = self.distance().wrapping_add(self.state.pc_distance());
-        let to = (at.get() as u32).wrapping_add(distance);
-        (self.kind == Kind::Branch && !exchanges).then_some((links, to))
+        let is_known = self.kind == Kind::Branch && !exchanges;
+        is_known.then(|| (links, self.target(at.get() as u32)))
     }
 
     /// Returns whether execution goes on at the next instruction, if the condition holds.
@@ -199,42 +191,41 @@ impl Emulation {
         self.bits(23, 2) == 2
     }
 
-    /// Returns whether registers are stored.
-    fn stores(&self) -> bool {
-        matches!(self.kind, Kind::Transfer | Kind::Multiple) && !self.bit(20)
-    }
-
     /// Returns whether registers are stored to an address that does not depend on PC.
     pub(super) fn stores_pc(&self) -> bool {
-        self.stores() && self.register(16) != PC
+        let is_store = matches!(self.kind, Kind::Transfer | Kind::Multiple) && !self.bit(20);
+        is_store && self.register(16) != PC
     }
 
     /// Refuses what cannot be emulated: stores to where a trap may save registers, further than 64
     /// bytes below the stack pointer, and changes to another mode.
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        let is_based_on_sp = self.register(16) == 13 && self.bit(24);
+        let stores_by_sp = !self.bit(20) && self.register(16) == 13 && self.bit(24);
         let fits = !self.bit(25) && (self.bit(23) || self.bits(0, 12) <= 64);
+        let writes_constant_mode = self.bit(25) && self.bit(16);
+        let is_mode_of_kernel = self.rotated() & psr::MODE == psr::SVC;
         match self.kind {
-            Kind::Transfer if self.stores() && is_based_on_sp && !fits => {
-                Err(Refusal::BoundToPlace)
-            }
-            Kind::WritePsr if self.bit(25) && self.bit(16) => {
-                let (value, _) = self.rotated();
-                match value & psr::MODE == psr::SVC {
-                    true => Ok(()),
-                    false => Err(Refusal::MovesTraps),
-                }
+            Kind::Transfer if stores_by_sp && !fits => Err(Refusal::BoundToPlace),
+            Kind::WritePsr if writes_constant_mode && !is_mode_of_kernel => {
+                Err(Refusal::MovesTraps)
             }
             _ => Ok(()),
         }
     }
 
-    /// An immediate operand: eight bits that are rotated. If they are, the highest is the carry.
+    /// An immediate operand: eight bits that are rotated.
     #[inline]
-    fn rotated(&self) -> (u32, Option<bool>) {
-        let rotation = self.bits(8, 4) << 1;
-        let value = self.bits(0, 8).rotate_right(rotation);
-        (value, (rotation != 0).then_some(value >> 31 == 1))
+    fn rotated(&self) -> u32 {
+        self.bits(0, 8).rotate_right(self.bits(8, 4) << 1)
+    }
+
+    /// A base with an offset added or subtracted.
+    #[inline]
+    fn moved(adds: bool, base: u32, offset: u32) -> u32 {
+        match adds {
+            true => base.wrapping_add(offset),
+            false => base.wrapping_sub(offset),
+        }
     }
 
     /// Emulates the instruction at `at`, and returns the address where execution continues.
@@ -295,28 +286,25 @@ impl<F: Frame> Cpu<'_, F> {
                     0x74 => (8, insn.bits(0, 8) << 2),
                     _ => (1_u8.wrapping_shl(insn.bits(21, 2)), insn.bits(0, 12)),
                 };
-                let at = self.relative(insn.bit(23), offset);
+                let at = Emulation::moved(insn.bit(23), self.get(PC) & !3, offset);
                 self.load(at, size, insn.bit(24), insn.register(8))?;
             }
             Kind::Address => {
                 let offset = insn.bits(26, 1) << 11 | insn.bits(12, 3) << 8 | insn.bits(0, 8);
-                let address = self.relative(!insn.bit(23), offset);
+                let address = Emulation::moved(!insn.bit(23), self.get(PC) & !3, offset);
                 self.set(insn.register(8), address);
             }
             Kind::Multiple => self.multiple()?,
             Kind::Branch => {
                 let (links, exchanges) = insn.links_and_exchanges();
-                let pc = match exchanges {
-                    true => self.relative(true, 0),
-                    false => self.get(PC),
-                };
+                // Code of A32 is at multiples of four: `branch` clears bit 1 for BLX.
                 let to_thumb = u32::from((insn.state == State::Thumb) != exchanges);
-                self.branch(pc.wrapping_add(insn.distance()) | to_thumb, links);
+                self.branch(insn.target(self.at) | to_thumb, links);
             }
             Kind::BranchTo => self.branch(self.get(insn.register(0)), insn.bit(5)),
             Kind::BranchIfZero => {
                 if (self.get(insn.bits(0, 3) as u8) == 0) != insn.bit(11) {
-                    self.next = self.get(PC).wrapping_add(insn.distance());
+                    self.next = insn.target(self.at);
                 }
             }
             Kind::BranchByTable => {
@@ -330,7 +318,7 @@ impl<F: Frame> Cpu<'_, F> {
             Kind::ReadPsr => self.set(insn.register(12), psr & psr::READABLE),
             Kind::WritePsr => {
                 let value = match insn.bit(25) {
-                    true => insn.rotated().0,
+                    true => insn.rotated(),
                     false => self.get(insn.register(0)),
                 };
                 let mask = psr::mask(insn.bits(16, 4));
@@ -355,32 +343,12 @@ impl<F: Frame> Cpu<'_, F> {
         }
     }
 
-    /// An address that is relative to PC, which is aligned.
-    #[inline]
-    fn relative(&self, adds: bool, offset: u32) -> u32 {
-        let pc = self.get(PC) & !3;
-        match adds {
-            true => pc.wrapping_add(offset),
-            false => pc.wrapping_sub(offset),
-        }
-    }
-
-    /// Changes a register. Of PC, bit 0 tells the instruction set in A32 only.
+    /// Changes a register. Of PC, bit 0 tells the instruction set.
     #[inline]
     fn set(&mut self, register: u8, value: u32) {
-        match (register, self.insn.state) {
-            (PC, State::A32) => self.branch(value, false),
-            (PC, State::Thumb) => self.next = value & !1,
-            _ => self.frame.set_register(register, value),
-        }
-    }
-
-    /// Changes a register that is loaded. Of PC, bit 0 tells the instruction set.
-    #[inline]
-    fn set_loaded(&mut self, register: u8, value: u32) {
         match register {
             PC => self.branch(value, false),
-            _ => self.set(register, value),
+            _ => self.frame.set_register(register, value),
         }
     }
 
@@ -388,8 +356,8 @@ impl<F: Frame> Cpu<'_, F> {
     #[inline]
     fn branch(&mut self, target: u32, links: bool) {
         if links {
-            let is_thumb = u32::from(self.insn.state == State::Thumb);
-            self.frame.set_register(14, self.next | is_thumb);
+            let link = self.next | self.insn.state.pointer_bit();
+            self.frame.set_register(14, link);
         }
         let psr = self.frame.psr();
         let (aligned, psr) = match target & 1 {
@@ -405,22 +373,21 @@ impl<F: Frame> Cpu<'_, F> {
     fn shifted(&self) -> (u32, bool) {
         let (value, amount) = (self.get(self.insn.register(0)), self.insn.bits(7, 5));
         let carry = self.frame.psr() & psr::C != 0;
-        let last_out = value.wrapping_shr(amount.wrapping_sub(1)) & 1 == 1;
+        // The last bit that is shifted out, to the left and to the right
+        let left_out = value.rotate_left(amount) & 1 == 1;
+        let right_out = value.wrapping_shr(amount.wrapping_sub(1)) & 1 == 1;
         let is_negative = value >> 31 == 1;
         match (self.insn.bits(5, 2), amount) {
             (0, 0) => (value, carry),
-            (0, _) => {
-                let last_out = value.wrapping_shr(32_u32.wrapping_sub(amount)) & 1 == 1;
-                (value.wrapping_shl(amount), last_out)
-            }
+            (0, _) => (value.wrapping_shl(amount), left_out),
             // An amount of 0 means 32.
             (1, 0) => (0, is_negative),
-            (1, _) => (value.wrapping_shr(amount), last_out),
+            (1, _) => (value.wrapping_shr(amount), right_out),
             (2, 0) => (if is_negative { u32::MAX } else { 0 }, is_negative),
-            (2, _) => ((value as i32).wrapping_shr(amount) as u32, last_out),
+            (2, _) => ((value as i32).wrapping_shr(amount) as u32, right_out),
             // RRX
             (_, 0) => (u32::from(carry) << 31 | value >> 1, value & 1 == 1),
-            _ => (value.rotate_right(amount), last_out),
+            _ => (value.rotate_right(amount), right_out),
         }
     }
 
@@ -430,10 +397,9 @@ impl<F: Frame> Cpu<'_, F> {
         let (opcode, carry) = (insn.bits(21, 4), psr & psr::C != 0);
         let a = self.get(insn.register(16));
         let (b, shifted_out) = match insn.bit(25) {
-            true => {
-                let (value, shifted_out) = insn.rotated();
-                (value, shifted_out.unwrap_or(carry))
-            }
+            true if insn.bits(8, 4) == 0 => (insn.rotated(), carry),
+            // The highest bit of a number that is rotated is the carry.
+            true => (insn.rotated(), insn.rotated() >> 31 == 1),
             false => self.shifted(),
         };
         // The sum of two numbers and a carry
@@ -467,8 +433,11 @@ impl<F: Frame> Cpu<'_, F> {
             self.frame
                 .set_psr(psr & !(psr::N | psr::Z | psr::C | psr::V) | flags);
         }
-        if !insn.only_compares() {
-            self.set(insn.register(12), result);
+        match insn.register(12) {
+            _ if insn.only_compares() => {}
+            // Bit 0 does not tell the instruction set: Thumb stays Thumb.
+            PC if insn.state == State::Thumb => self.next = result & !1,
+            register => self.set(register, result),
         }
     }
 
@@ -477,10 +446,7 @@ impl<F: Frame> Cpu<'_, F> {
     fn address(&self, offset: u32) -> (u32, u32) {
         let insn = self.insn;
         let base = self.get(insn.register(16));
-        let moved = match insn.bit(23) {
-            true => base.wrapping_add(offset),
-            false => base.wrapping_sub(offset),
-        };
+        let moved = Emulation::moved(insn.bit(23), base, offset);
         (if insn.bit(24) { moved } else { base }, moved)
     }
 
@@ -514,7 +480,7 @@ impl<F: Frame> Cpu<'_, F> {
             (true, 2) => i32::from(value as i16) as u32,
             _ => value,
         };
-        self.set_loaded(self.insn.register(12), value);
+        self.set(self.insn.register(12), value);
         if size == 8 {
             self.set(second, high);
         }
@@ -526,16 +492,11 @@ impl<F: Frame> Cpu<'_, F> {
     fn multiple(&mut self) -> Option<()> {
         let insn = self.insn;
         let (list, base) = (insn.bits(0, 16), self.get(insn.register(16)));
-        let size = list.count_ones() << 2;
-        let (low, moved) = match insn.bit(23) {
-            true => (base, base.wrapping_add(size)),
-            false => (base.wrapping_sub(size), base.wrapping_sub(size)),
-        };
+        let moved = Emulation::moved(insn.bit(23), base, list.count_ones() << 2);
+        let low = if insn.bit(23) { base } else { moved };
         // Upwards the first register is at the base, or behind it; downwards the last one is.
-        let at = match insn.bit(23) == insn.bit(24) {
-            true => low.wrapping_add(4),
-            false => low,
-        };
+        let skipped = if insn.bit(23) == insn.bit(24) { 4 } else { 0 };
+        let at = low.wrapping_add(skipped);
         // Registers change only when all memory is known to be there.
         self.each(list, at, |cpu, register, at| match insn.bit(20) {
             true => cpu.frame.load(at, 4).map(drop),
@@ -546,7 +507,7 @@ impl<F: Frame> Cpu<'_, F> {
         }
         let loaded = if insn.bit(20) { list } else { 0 };
         self.each(loaded, at, |cpu, register, at| {
-            cpu.set_loaded(register, cpu.frame.load(at, 4)?);
+            cpu.set(register, cpu.frame.load(at, 4)?);
             Some(())
         })
     }

@@ -83,7 +83,7 @@ pub(crate) fn check(
         let Ok(insn) = Insn::read(state, here, read) else {
             continue;
         };
-        match insn.kind() {
+        match insn.row.kind {
             Kind::StoreExclusive => return Err(Refusal::Transaction),
             Kind::LoadExclusive if here != at => continue,
             Kind::ClearExclusive => continue,
@@ -91,7 +91,7 @@ pub(crate) fn check(
         }
         let (falls_through, jumps) = match insn.classify() {
             Ok(Exec::CopyOrEmulate(emulation) | Exec::Emulate(emulation)) => {
-                (emulation.falls_through(), emulation.jumps())
+                (emulation.falls_through(), emulation.jumps(here))
             }
             _ => (true, None),
         };
@@ -99,8 +99,7 @@ pub(crate) fn check(
         if falls_through || insn.condition() != ALWAYS || state == State::Thumb {
             ahead.add(number(here.get().wrapping_add(insn.len())));
         }
-        if let Some(distance) = jumps {
-            let target = (here.get() as u32).wrapping_add(distance);
+        if let Some(target) = jumps {
             ahead.add(number(target.into()));
         }
     }

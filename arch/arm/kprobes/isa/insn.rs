@@ -9,14 +9,10 @@
 //! C counterpart: [`arch/arm/probes`](srctree/arch/arm/probes).
 
 use super::{
-    a32_table::{
-        CONDITIONAL,
-        UNCONDITIONAL, //
-    },
+    a32_table,
     copro_table::COPROCESSOR,
     emulate::Emulation,
     pattern::{
-        find,
         Kind,
         Row, //
     },
@@ -54,62 +50,54 @@ pub(crate) struct Insn {
     pub(super) word: u32,
     pub(super) state: State,
     len: u8,
-    row: &'static Row,
-}
-
-/// The bits of an instruction, known or not, and its length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Raw {
-    pub(super) word: u32,
-    pub(super) len: u8,
-}
-
-impl Raw {
-    /// Reads the instruction at `at`. All of its bytes are read at once: a breakpoint is undone
-    /// only if all of it is read. Two bytes may be the last ones of the text.
-    pub(super) fn read(state: State, at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
-        let mut bytes = [0; 4];
-        let (is_thumb, whole) = (state == State::Thumb, read(at, &mut bytes));
-        if whole.is_none() && (!is_thumb || read(at, &mut bytes[..2]).is_none()) {
-            return Err(Refusal::UnreadableText);
-        }
-        let [a, b, c, d] = bytes;
-        let first = u32::from(u16::from_le_bytes([a, b]));
-        let second = u32::from(u16::from_le_bytes([c, d]));
-        let (word, len) = match state {
-            State::A32 => (second << 16 | first, 4),
-            State::Thumb if first < 0xe800 => (first, 2),
-            State::Thumb => (first << 16 | second, 4),
-        };
-        match whole {
-            None if len == 4 => Err(Refusal::UnreadableText),
-            _ => Ok(Self { word, len }),
-        }
-    }
+    pub(super) row: &'static Row,
 }
 
 impl Insn {
+    /// Reads the bits of an instruction, known or not, and the number of its bytes. All of these
+    /// are read at once: a breakpoint is undone only if all of it is read. Two bytes may be the
+    /// last ones of the text.
+    pub(super) fn read_bits(
+        state: State,
+        at: TextAddr,
+        read: ReadText<'_>,
+    ) -> Result<(u32, u8), Refusal> {
+        let mut bytes = [0; 4];
+        let whole = read(at, &mut bytes);
+        let half = whole.or_else(|| read(at, &mut bytes[..2]));
+        let word = u32::from_le_bytes(bytes);
+        let (word, len) = match state {
+            State::A32 => (word, 4),
+            State::Thumb if word & 0xffff < 0xe800 => (word & 0xffff, 2),
+            State::Thumb => (word.rotate_right(16), 4),
+        };
+        let is_read = if len == 2 { half } else { whole };
+        is_read.map(|()| (word, len)).ok_or(Refusal::UnreadableText)
+    }
+
     /// Decodes an instruction. [`Refusal::InvalidInsn`] means that the tables do not have it.
-    pub(super) fn decode(state: State, raw: Raw) -> Result<Self, Refusal> {
-        let Raw { word, len } = raw;
+    pub(super) fn decode(state: State, word: u32, len: u8) -> Result<Self, Refusal> {
         let table = match (state, word >> 24) {
             _ if len == 2 => T16,
             (_, top) if matches!(top & 0xf, 0xc..=0xe) => COPROCESSOR,
             (State::Thumb, _) => T32,
-            (State::A32, 0xf0..) => UNCONDITIONAL,
-            (State::A32, _) => CONDITIONAL,
+            (State::A32, 0xf0..) => a32_table::UNCONDITIONAL,
+            (State::A32, _) => a32_table::CONDITIONAL,
         };
+        // The first class that has the instruction is its class.
+        let row = table.iter().find(|row| row.has(word));
         Ok(Self {
             word,
             state,
             len,
-            row: find(table, word).ok_or(Refusal::InvalidInsn)?,
+            row: row.ok_or(Refusal::InvalidInsn)?,
         })
     }
 
     /// Reads and decodes the instruction at `at`.
     pub(crate) fn read(state: State, at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
-        Self::decode(state, Raw::read(state, at, read)?)
+        let (word, len) = Self::read_bits(state, at, read)?;
+        Self::decode(state, word, len)
     }
 
     /// Returns the number of bytes: 2 or 4.
@@ -135,10 +123,8 @@ impl Insn {
     /// exclusive load and its store is for [`exclusive::check`](super::exclusive::check) to say.
     pub(crate) fn classify(&self) -> Result<Exec, Refusal> {
         let pc = self.row.pc_use(self.word);
-        if pc.is_wrong {
-            return Err(Refusal::InvalidInsn);
-        }
         let (copy_works, pc_matters) = match self.row.kind {
+            _ if pc.is_wrong => return Err(Refusal::InvalidInsn),
             Kind::Refuse(reason) => return Err(reason),
             Kind::StoreExclusive => return Err(Refusal::Transaction),
             Kind::CoprocessorTransfer if pc.reads => return Err(Refusal::BoundToPlace),
@@ -153,19 +139,13 @@ impl Insn {
         }
         let emulation = Emulation::of(self.row.kind, self.word, self.len, self.state);
         emulation.check()?;
-        Ok(match copy_works {
+        // BLX sets the link register to an address behind itself.
+        let links = self.row.kind == Kind::BranchTo && emulation.falls_through();
+        Ok(match copy_works && !links {
             _ if emulation.stores_pc() => Exec::EmulateStore(emulation),
-            // BLX sets the link register to an address behind itself.
-            _ if self.row.kind == Kind::BranchTo && emulation.falls_through() => {
-                Exec::Emulate(emulation)
-            }
             true => Exec::CopyOrEmulate(emulation),
             false => Exec::Emulate(emulation),
         })
-    }
-
-    pub(super) fn kind(&self) -> Kind {
-        self.row.kind
     }
 }
 

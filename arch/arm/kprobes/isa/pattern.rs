@@ -130,7 +130,8 @@ macro_rules! rows {
 pub(super) use rows;
 
 impl Row {
-    fn has(&self, word: u32) -> bool {
+    /// Is this instruction in the class?
+    pub(super) fn has(&self, word: u32) -> bool {
         word & self.mask == self.value
     }
 
@@ -146,11 +147,6 @@ impl Row {
         }
         pc
     }
-}
-
-/// Returns the first class of a table that has this instruction.
-pub(super) fn find(table: &'static [Row], word: u32) -> Option<&'static Row> {
-    table.iter().find(|row| row.has(word))
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
