@@ -27,6 +27,7 @@ unsafe impl Returns for X86 {
     // This function returns in another task than it was called in.
     const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
 
+    #[cfg(CONFIG_SMP)]
     #[inline(always)]
     fn cpu(_pinned: &Pinned) -> usize {
         let cpu: u32;
