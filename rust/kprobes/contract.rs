@@ -174,6 +174,13 @@ pub(crate) unsafe trait Machine: Isa {
     /// bytes.
     fn recover(prepared: &Self::ArchInsn, code: &mut [u8]);
 
+    /// Returns the code that the breakpoint replaces, as C's `opcode` has it.
+    fn opcode(prepared: &Self::ArchInsn) -> bindings::kprobe_opcode_t {
+        let mut code = [0; size_of::<bindings::kprobe_opcode_t>()];
+        Self::recover(prepared, &mut code);
+        bindings::kprobe_opcode_t::from_ne_bytes(code)
+    }
+
     /// Returns the address at which the CPU continues.
     fn ip(registers: &Registers) -> TextAddr;
 
@@ -441,7 +448,7 @@ pub(crate) unsafe trait JprobeOps: Machine {
         Self::set_ip(registers, TextAddr::new(enter));
     }
 
-    /// Returns whether this trap is the end of a handler: one of the two breakpoints in `jprobe.S`.
+    /// Returns whether this trap is the end of a handler: a breakpoint in `jprobe.S`.
     fn ends(registers: &Registers) -> bool {
         let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
         let over = bindings::rust_kprobes_jprobe_over as *const () as u64;

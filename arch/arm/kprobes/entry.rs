@@ -4,7 +4,7 @@
 //! one of the return probes' trampoline.
 
 #[cfg(CONFIG_KRETPROBES)]
-use super::isa::A32;
+use super::machine::Arm;
 #[cfg(CONFIG_KRETPROBES)]
 use crate::{
     contract::Machine,
@@ -45,7 +45,7 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
     // them.
     let registers = unsafe { &mut *regs };
-    let frame = *A32::sp(registers);
+    let frame = *Arm::sp(registers);
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
     unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
 }

@@ -22,18 +22,24 @@
 #define HANDLER		4
 #define PAUSE		8
 
-/* The breakpoint of isa/mod.rs, without a condition. */
-#define BREAKPOINT	0xe7f001f8
+/* The breakpoints of isa/mod.rs. */
+	.macro	breakpoint
+ ARM(	.inst	0xe7f001f8		)
+ THUMB(	.inst.n	0xde18			)
+	.endm
 
 	.section .kprobes.text, "ax"
-	.arm
+ ARM(	.arm	)
+ THUMB(	.thumb	)
 
 ENTRY(rust_kprobes_jprobe_enter)
  UNWIND(.fnstart			)
-	/* A frame that FP leads to, too. */
-	stmdb	sp!, {fp, lr}
- UNWIND(.save	{fp, lr}		)
-	mov	fp, sp
+	/* A frame that FP leads to, too, which is R7 in Thumb code. */
+ ARM(	stmdb	sp!, {fp, lr}		)
+ ARM( UNWIND(.save	{fp, lr}	)	)
+ ARM(	mov	fp, sp			)
+ THUMB(	push	{r7, lr}		)
+ THUMB( UNWIND(.save	{r7, lr}	)	)
 	add	r6, sp, #8
 	sub	sp, sp, #MOST_WORDS * 4
  UNWIND(.pad	#MOST_WORDS * 4		)
@@ -41,27 +47,31 @@ ENTRY(rust_kprobes_jprobe_enter)
 	mov_l	r5, rust_kprobes_jprobe_state
 	add	r4, r4, r5
 	ldr	r5, [r4, #PAUSE]
-	ldr	r7, [r5]
-	add	r7, r7, #1
-	str	r7, [r5]
+	ldr	r8, [r5]
+	add	r8, r8, #1
+	str	r8, [r5]
 	ldr	r5, [r4, #WORDS]
 0:	subs	r5, r5, #1
-	ldrpl	r7, [r6, r5, lsl #2]
-	strpl	r7, [sp, r5, lsl #2]
+	ldrpl	r8, [r6, r5, lsl #2]
+	strpl	r8, [sp, r5, lsl #2]
 	bpl	0b
-	adr	lr, rust_kprobes_jprobe_returned
-	ldr	pc, [r4, #HANDLER]
+	badr	lr, rust_kprobes_jprobe_returned
+ ARM(	ldr	pc, [r4, #HANDLER]	)
+	/* Bit 0 of the client's pointer may be clear. */
+ THUMB(	ldr	r5, [r4, #HANDLER]	)
+ THUMB(	orr	r5, r5, #1		)
+ THUMB(	bx	r5			)
 
 	/* The handler has returned. */
 	.globl	rust_kprobes_jprobe_returned
 rust_kprobes_jprobe_returned:
-	.inst	BREAKPOINT
+0:	breakpoint
 	b	.
  UNWIND(.fnend				)
 ENDPROC(rust_kprobes_jprobe_enter)
 
 /* The handler has called jprobe_return(), which has checked that it may. */
 ENTRY(rust_kprobes_jprobe_over)
-	.inst	BREAKPOINT
-	b	.
+ ARM(	breakpoint			)
+ THUMB(	b	0b			)
 ENDPROC(rust_kprobes_jprobe_over)

@@ -6,7 +6,7 @@
 //! the handler, with a copy of the arguments on the stack. So the handler may write to its
 //! arguments, and those of the function stay as they are.
 
-use super::isa::A32;
+use super::machine::Arm;
 use crate::{
     contract::JprobeOps,
     sys::prelude::*, //
@@ -14,7 +14,7 @@ use crate::{
 
 // SAFETY: `jprobe.S` makes a frame below the caller's, and writes nothing above it. All registers
 // are kept, and restored.
-unsafe impl JprobeOps for A32 {
+unsafe impl JprobeOps for Arm {
     const FRAME_WORDS: usize = 0;
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {

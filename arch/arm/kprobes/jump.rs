@@ -39,13 +39,12 @@
 use super::{
     isa::{
         copy,
-        insn::Insn,
-        State,
-        A32, //
+        insn::Insn, //
     },
     machine::{
         change,
         put,
+        Arm,
         Write, //
     },
     prepare::{
@@ -94,7 +93,7 @@ pub(crate) struct Detour {
 //   return to the detour. An idle task may wait in the copy, and slots wait for idle tasks as well;
 // - text changes while all CPUs are stopped;
 // - a detour's slot is marked as left by a jump.
-unsafe impl Jumps for A32 {
+unsafe impl Jumps for Arm {
     type Detour = Detour;
     type BranchTargets = ();
 
@@ -114,7 +113,7 @@ unsafe impl Jumps for A32 {
                 let (links, to) = insn.branch(at).ok_or(Reason::Emulated)?;
                 (if links { BL } else { B }, to)
             }
-            _ => (Insn::read(State::A32, at, read)?.with_jump(), 0),
+            _ => (Insn::read(Arm::STATE, at, read)?.with_jump(), 0),
         };
         let reason = if metadata.may_fault(at) {
             Some(Reason::MayFault)

@@ -21,6 +21,7 @@
 #include <linux/unaligned.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
+#include <asm/opcodes.h>
 #include <asm/stacktrace.h>
 
 #include "../../../rust/kprobes/glue.h"
@@ -49,19 +50,28 @@ bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
  */
 void __kprobes rust_kprobes_write(unsigned long at, const void *code, size_t len)
 {
-	const u32 *from = code;
-	size_t n;
-	u32 *to;
+	size_t n, here = min(len, PAGE_SIZE - offset_in_page(at));
+	const u16 *from = code;
+	u16 *to;
 
 	if (!is_vmalloc_or_module_addr((void *)at)) {
-		__patch_text((void *)at, get_unaligned(from));
+		u32 insn = get_unaligned(from);
+
+		if (!IS_ENABLED(CONFIG_THUMB2_KERNEL))
+			insn = get_unaligned((u32 *)code);
+		else if (len == sizeof(insn))
+			insn = __opcode_thumb32_compose(insn, get_unaligned(from + 1));
+		__patch_text((void *)at, insn);
 		return;
 	}
 	to = kmap_local_page(vmalloc_to_page((void *)at)) + offset_in_page(at);
-	for (n = 0; n < len / sizeof(*to); n++)
+	for (n = 0; n < here / sizeof(*to); n++)
 		WRITE_ONCE(to[n], get_unaligned(from + n));
 	kunmap_local(to);
-	flush_icache_range(at, at + len);
+	flush_icache_range(at, at + here);
+	/* An instruction of Thumb may be in two pages. */
+	if (here < len)
+		rust_kprobes_write(at + here, code + here, len - here);
 }
 
 /*
@@ -86,8 +96,9 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
 
 #ifdef CONFIG_KRETPROBES
 	/* The trampoline of return probes has no frame yet: FRAME_SIZE is in return.S. */
-	pc = frame->pc - (unsigned long)arch_rethook_trampoline;
-	if (pc < rust_kprobes_return_frame - (char *)arch_rethook_trampoline) {
+	pc = (frame->pc & ~1) - ((unsigned long)arch_rethook_trampoline & ~1);
+	if (pc < (unsigned long)rust_kprobes_return_frame -
+		 ((unsigned long)arch_rethook_trampoline & ~1)) {
 		frame->sp += pc ? sizeof(*saved) + 8 : 0;
 		frame->pc = kretprobe_find_ret_addr(frame->tsk ?: current,
 						    (void *)frame->sp, &frame->kr_cur);

@@ -2,13 +2,14 @@
 
 //! The arm CPU and its text: arms breakpoints, and executes the instruction of a hit.
 //!
-//! A breakpoint is an undefined instruction, UDF, with the condition of the instruction that it
-//! replaces. `do_undefinstr()` asks [`entry`](super::entry) first. Interrupts are off from the
-//! exception until its end, so a hit is handled on one CPU. Text changes while all CPUs are
+//! A breakpoint is an undefined instruction, UDF; in A32 it has the condition of the instruction
+//! that it replaces. `do_undefinstr()` asks [`entry`](super::entry) first. Interrupts are off from
+//! the exception until its end, so a hit is handled on one CPU. Text changes while all CPUs are
 //! stopped: no hit of a breakpoint is under way then.
 //!
 //! A step runs with interrupts masked, so that its trap comes before any interrupt. Instructions
-//! that read or write the mask are emulated if a step would follow.
+//! that read or write the mask are emulated if a step would follow. In an IT block of Thumb, a copy
+//! cannot end in a jump back, so a step follows there, too.
 //!
 //! C counterpart: [`arch/arm/probes/kprobes/core.c`](srctree/arch/arm/probes/kprobes/core.c). C
 //! executes the instruction in the handler of the exception, with the registers of its task.
@@ -22,9 +23,10 @@ use super::{
         SP, //
     },
     isa::{
+        boundary,
         emulate::Emulation,
-        psr, //
-        A32,
+        psr,
+        State, //
     },
     prepare::{
         self,
@@ -34,6 +36,7 @@ use super::{
 };
 use crate::{
     contract::{
+        Isa,
         Machine,
         ReadText, //
     },
@@ -52,12 +55,33 @@ use crate::{
     }, //
 };
 
+/// The back end.
+pub(crate) struct Arm;
+
+impl Arm {
+    /// The instruction set that the kernel is compiled to.
+    pub(super) const STATE: State = match cfg!(CONFIG_THUMB2_KERNEL) {
+        true => State::Thumb,
+        false => State::A32,
+    };
+}
+
+impl Isa for Arm {
+    fn is_breakpoint(code: &[u8]) -> bool {
+        Self::STATE.is_breakpoint(code)
+    }
+
+    fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
+        boundary::check(Self::STATE, known, at, read)
+    }
+}
+
 // SAFETY:
 // - `cpu_copy` adds this CPU's distance;
 // - `arm` and `disarm` change text while all CPUs are stopped, and interrupt them after that. No
 //   CPU is stopped in a trap or a step, as both have interrupts off;
 // - a slot that a CPU leaves by a jump is marked.
-unsafe impl Machine for A32 {
+unsafe impl Machine for Arm {
     type ArchInsn = ArchInsn;
 
     const TRAP_LEN: u64 = 0;
@@ -66,13 +90,12 @@ unsafe impl Machine for A32 {
     /// C calls it for page faults, with the status of the fault in place of a number of a trap.
     const FAULTS: &'static [c_uint] = &[];
 
-    /// As in C, the sum of a symbol's address and an offset wraps.
+    /// As in C, the sum of a symbol's address and an offset wraps. It may come from a pointer.
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
-        let at = function.after(offset).ok()?.get() as u32;
-        Some(ProbeAddr {
-            at: TextAddr::new(at.into()),
-            on_entry: offset == 0,
-        })
+        let at = function.after(offset).ok()?.get() as u32 & !Self::STATE.pointer_bit();
+        let at = TextAddr::new(at.into());
+        let on_entry = at == function;
+        Some(ProbeAddr { at, on_entry })
     }
 
     /// The entries of exceptions and interrupts, and code that runs without the MMU.
@@ -120,17 +143,29 @@ unsafe impl Machine for A32 {
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |prepared| &prepared.breakpoint, text);
+        put_each(points, |of| &of.breakpoint, text);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |prepared| &prepared.original, text);
+        put_each(points, |of| &of.original, text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
+        let original @ [first, second, ..] = prepared.original;
         // No iterator: functions of core that are not inlined could be probed.
-        if let [a, b, c, d, ..] = code {
-            [*a, *b, *c, *d] = prepared.original;
+        match code {
+            [a, b, ..] if prepared.len() == 2 => [*a, *b] = [first, second],
+            [a, b, c, d, ..] => [*a, *b, *c, *d] = original,
+            _ => {}
+        }
+    }
+
+    /// Of a 32-bit Thumb instruction, the first halfword is the high one.
+    fn opcode(prepared: &ArchInsn) -> bindings::kprobe_opcode_t {
+        let code = u32::from_le_bytes(prepared.original);
+        match (Self::STATE, prepared.len()) {
+            (State::Thumb, 4) => code.rotate_left(16),
+            _ => code,
         }
     }
 
@@ -151,9 +186,13 @@ unsafe impl Machine for A32 {
 
     #[inline(always)]
     fn condition_holds(prepared: &ArchInsn, registers: &mut Registers) -> bool {
-        let condition = prepared.condition;
-        let holds = condition == psr::ALWAYS || psr::holds(condition, saved_psr(registers));
+        let (condition, psr) = (prepared.condition, saved_psr(registers));
+        let is_always = condition == psr::ALWAYS && !in_it_block(psr);
+        let holds = is_always || psr::holds(condition, psr);
         if !holds {
+            if in_it_block(psr) {
+                set_psr(registers, psr::advanced(psr));
+            }
             Self::set_ip(registers, prepared.next());
         }
         holds
@@ -163,7 +202,9 @@ unsafe impl Machine for A32 {
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         match &prepared.run {
             Run::Copy(slot) | Run::CopyOrEmulate(slot, _)
-                if slot.is_left_by_jump() && !has_post_handler =>
+                if slot.is_left_by_jump()
+                    && !has_post_handler
+                    && !in_it_block(saved_psr(registers)) =>
             {
                 Self::set_ip(registers, slot.jump_copy());
                 Next::Redirected
@@ -185,7 +226,7 @@ unsafe impl Machine for A32 {
 
     #[inline(always)]
     fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
-        let behind = |slot: &Slot| slot.at().get().wrapping_add(4);
+        let behind = |slot: &Slot| slot.at().get().wrapping_add(prepared.len());
         prepared.slot().map(behind) == Some(Self::hit_at(registers).get())
     }
 
@@ -207,12 +248,18 @@ unsafe impl Machine for A32 {
     }
 }
 
+/// Whether the CPU is in an IT block, which the kernel is only in if it is compiled to Thumb.
+#[inline(always)]
+fn in_it_block(psr: u32) -> bool {
+    Arm::STATE == State::Thumb && psr::is_in_it_block(psr)
+}
+
 /// Sends the CPU to the copy that ends in a breakpoint.
 #[inline(always)]
 fn step(slot: &Slot, registers: &mut Registers) -> Next {
     let saved = saved_psr(registers);
     set_psr(registers, psr::for_step(saved));
-    A32::set_ip(registers, slot.at());
+    Arm::set_ip(registers, slot.at());
     Next::Stepping(saved as usize)
 }
 
@@ -228,7 +275,7 @@ fn emulate(
     let faults = slot.is_none();
     let to = emulation.run(at, &mut Interrupted { registers, faults });
     match (to, slot) {
-        (Some(to), _) => A32::set_ip(registers, to),
+        (Some(to), _) => Arm::set_ip(registers, to),
         (None, Some(slot)) => return step(slot, registers),
         // The emulation has taken the fault.
         (None, None) => {}
@@ -244,6 +291,7 @@ fn put_each(
 ) {
     let mut points = points.peekable();
     if points.peek().is_some() {
+        let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
         let mut write = |text: &mut _| points.by_ref().for_each(|of| put(of.at, code(of), text));
         change(&mut write, text);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The arm back end, for kernels that are compiled to A32.
+//! The arm back end. A kernel is compiled to A32 or to Thumb; one of Thumb has no jumps.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
 //! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entries of
@@ -17,4 +17,4 @@ mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
 
-pub(crate) use isa::A32 as Current;
+pub(crate) use machine::Arm as Current;

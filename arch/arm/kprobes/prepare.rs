@@ -17,7 +17,10 @@ use super::{
         },
         State, //
     },
-    machine, //
+    machine::{
+        self,
+        Arm, //
+    }, //
 };
 use crate::{
     contract::ReadText,
@@ -35,6 +38,8 @@ use crate::{
 pub(crate) struct ArchInsn {
     /// The address of the instruction.
     pub(super) at: TextAddr,
+    /// The number of its bytes.
+    len: u8,
     /// The instruction, and the breakpoint that replaces it, as in memory.
     pub(super) original: [u8; 4],
     pub(super) breakpoint: [u8; 4],
@@ -47,8 +52,8 @@ pub(crate) struct ArchInsn {
 pub(super) enum Run {
     /// The CPU runs a copy.
     Copy(Slot),
-    /// The CPU runs a copy, but the instruction is emulated if a post handler follows: it writes
-    /// PC, or depends on the mask of interrupts.
+    /// The CPU runs a copy, but the instruction is emulated if a step would follow: it writes PC,
+    /// or depends on the mask of interrupts.
     CopyOrEmulate(Slot, Emulation),
     /// The instruction is emulated: it reads PC. One that stores PC has a copy, too, for memory
     /// that the emulation may not touch: the copy faults as the instruction does.
@@ -56,10 +61,19 @@ pub(super) enum Run {
 }
 
 impl ArchInsn {
+    /// The number of bytes of the instruction.
+    #[inline(always)]
+    pub(super) fn len(&self) -> u64 {
+        match Arm::STATE {
+            State::A32 => 4,
+            State::Thumb => self.len.into(),
+        }
+    }
+
     /// The address of the next instruction.
     #[inline(always)]
     pub(super) fn next(&self) -> TextAddr {
-        TextAddr::new(self.at.get().wrapping_add(4))
+        TextAddr::new(self.at.get().wrapping_add(self.len()))
     }
 
     /// The slot of the copies, if there is one.
@@ -81,9 +95,9 @@ pub(super) fn prepare(
     read: ReadText<'_>,
     text: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
-    let insn = Insn::read(State::A32, at, read)?;
+    let insn = Insn::read(Arm::STATE, at, read)?;
     let exec = insn.classify()?;
-    exclusive::check(State::A32, at, function, read)?;
+    exclusive::check(Arm::STATE, at, function, read)?;
     let mut copy = || copy(at, &insn, fixup, text);
     let run = match exec {
         Exec::Copy => Run::Copy(copy()?),
@@ -91,14 +105,11 @@ pub(super) fn prepare(
         Exec::Emulate(emulation) => Run::Emulate(None, emulation),
         Exec::EmulateStore(emulation) => Run::Emulate(Some(copy()?), emulation),
     };
-    let mut original = [0; 4];
-    read(at, &mut original).ok_or(Refusal::UnreadableText)?;
-    let breakpoint = insn.breakpoint()?;
-    let breakpoint = breakpoint.bytes().first_chunk();
     Ok(ArchInsn {
         at,
-        original,
-        breakpoint: *breakpoint.ok_or(Refusal::CodeTooLong)?,
+        len: insn.len() as u8,
+        original: insn.original(),
+        breakpoint: insn.breakpoint(),
         condition: insn.condition(),
         run,
     })

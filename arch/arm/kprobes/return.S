@@ -15,15 +15,17 @@
 #define FRAME_SIZE	(PT_REGS_SIZE + 8)
 
 	.section .kprobes.text, "ax"
-	.arm
+ ARM(	.arm	)
+ THUMB(	.thumb	)
 
 ENTRY(arch_rethook_trampoline)
  UNWIND(.fnstart			)
 	sub	sp, sp, #FRAME_SIZE
 	stmia	sp, {r0 - r12}
 	add	r1, sp, #FRAME_SIZE
-	adr	r2, arch_rethook_trampoline
+	badr	r2, arch_rethook_trampoline
 	mrs	r3, cpsr
+ THUMB(	orr	r3, r3, #PSR_T_BIT	)
 	mvn	r4, #0
 	str	r1, [sp, #S_SP]
 	str	r2, [sp, #S_LR]
@@ -43,6 +45,12 @@ rust_kprobes_return_frame:
 	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
 	msr	cpsr_fs, r1
-	ldmia	sp, {r0 - pc}
+ ARM(	ldmia	sp, {r0 - pc}		)
+	/* LDM of Thumb does not load SP: PC is loaded from the place of R0. */
+ THUMB(	ldmia	sp, {r0 - r12}		)
+ THUMB(	ldr	lr, [sp, #S_PC]		)
+ THUMB(	str	lr, [sp]		)
+ THUMB(	ldr	lr, [sp, #S_LR]		)
+ THUMB(	ldr	pc, [sp], #FRAME_SIZE	)
  UNWIND(.fnend				)
 ENDPROC(arch_rethook_trampoline)

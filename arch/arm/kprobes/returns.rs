@@ -12,7 +12,7 @@ use super::{
         PC,
         SP, //
     },
-    isa::A32, //
+    machine::Arm, //
 };
 use crate::{
     contract::Returns,
@@ -21,7 +21,7 @@ use crate::{
 use core::ffi::CStr;
 
 // SAFETY: The methods that are about the task and the CPU are those of the trait.
-unsafe impl Returns for A32 {
+unsafe impl Returns for Arm {
     const NEVER: &'static [&'static CStr] = &[];
 
     #[inline(always)]
@@ -41,7 +41,7 @@ unsafe impl Returns for A32 {
 
     #[inline(always)]
     fn show_return_address(registers: &mut Registers, to: usize) {
-        registers.uregs[PC] = to;
+        registers.uregs[PC] = to & !(Self::STATE.pointer_bit() as usize);
     }
 
     #[inline(always)]

@@ -120,7 +120,7 @@ fn join(
     // The opcode is set before the probe is in the chain: on s390, the exit from an interrupt looks
     // up a probe by address and reads its opcode.
     if let Some(prepared) = point.prepared() {
-        probe.set_opcode(|code| Current::recover(prepared, code));
+        probe.set_opcode(Current::opcode(prepared));
     }
     if probe.keeps_breakpoint() {
         // A hit by a jump calls no post handler, so the jump is removed first.
@@ -177,7 +177,7 @@ fn check_and_prepare(
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::check_boundary(start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
-    probe.set_opcode(|code| Current::recover(&prepared, code));
+    probe.set_opcode(Current::opcode(&prepared));
     Ok(HitBy::Breakpoint(prepared))
 }
 

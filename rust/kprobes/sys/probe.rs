@@ -199,13 +199,9 @@ impl Probe {
         self.prev.store(itself, Ordering::Relaxed);
     }
 
-    /// Stores the code that the breakpoint replaces, which `original` writes. Called during
-    /// registration only.
-    pub(crate) fn set_opcode(&self, original: impl FnOnce(&mut [u8])) {
-        let mut code = [0; size_of::<bindings::kprobe_opcode_t>()];
-        original(&mut code);
-        self.opcode
-            .set(bindings::kprobe_opcode_t::from_ne_bytes(code));
+    /// Stores the code that the breakpoint replaces. Called during registration only.
+    pub(crate) fn set_opcode(&self, opcode: bindings::kprobe_opcode_t) {
+        self.opcode.set(opcode);
     }
 
     /// Counts a hit whose handlers were not called (`nmissed`).

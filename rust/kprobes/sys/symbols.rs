@@ -22,6 +22,11 @@ pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {
     (addr != 0).then(|| TextAddr::new(addr as u64))
 }
 
+/// Returns the address of the function that a pointer leads to: bit 0 of one to Thumb code is set.
+pub(crate) fn entry(pointer: usize) -> TextAddr {
+    TextAddr::new((pointer & !usize::from(cfg!(CONFIG_THUMB2_KERNEL))) as u64)
+}
+
 /// A function, or other text that a symbol names, with all data that registration needs, so that
 /// the symbol is looked up once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,7 +115,7 @@ impl Frame for Recorder {
 }
 
 /// Marks the data that the instruction at `at` uses. The function starts at `known`. Ends early,
-/// with `None`, where text ends and for an instruction that does not use PC.
+/// with `None`, where text ends, and for an instruction that does not use PC or is none.
 fn mark(
     marks: &mut Marks,
     state: State,
@@ -154,7 +154,7 @@ fn mark(
         _ => first,
     });
     // With a register as offset, no more than a table is known.
-    if insn.row.kind != Kind::Transfer || word & 1 << 25 == 0 {
+    if !is_relative && (insn.row.kind != Kind::Transfer || word & 1 << 25 == 0) {
         marks.mark(place, size);
     }
     let size = if is_relative { size } else { 4 };
@@ -167,8 +167,10 @@ fn mark(
             true => pc.saturating_add(entry << 1),
             false => entry,
         };
-        // Cases are near, most of them behind the table.
-        let is_near = (known.get()..place.saturating_add(0x2_0000)).contains(&target);
+        // Cases are near, most of them behind the table. What seems to be the first entry may be
+        // code before a table that is further on.
+        let near = 0x2_0000 >> u8::from(is_relative && place == pc);
+        let is_near = (known.get()..place.saturating_add(near)).contains(&target);
         if !is_near || !is_relative && target % 4 != 0 {
             break;
         }
@@ -186,7 +188,7 @@ fn mark(
 /// Fails unless an instruction starts at `at`. An instruction starts at `known`.
 ///
 /// The text must be read as it was compiled: without the breakpoints of probes.
-pub(super) fn check(
+pub(crate) fn check(
     state: State,
     known: TextAddr,
     at: TextAddr,
@@ -314,6 +316,11 @@ mod tests {
         // tbh [pc, r0, lsl #1]; .short 4, 3, 0xf000; 1: nop; 2: bx lr
         let code = [0xe8df, 0xf010, 4, 3, 0xf000, 0xbf00, 0x4770];
         assert_eq!(starts(State::Thumb, &code), 0b110_0001);
+        // tbb [pc, r0], tbh [pc, r0, lsl #1]; nop; b .: the table is not here.
+        for table in [0xf000, 0xf010] {
+            let code = [0xe8df, table, 0xbf00, 0xe7fe];
+            assert_eq!(starts(State::Thumb, &code), 0b1101);
+        }
     }
 
     #[test]

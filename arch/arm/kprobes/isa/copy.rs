@@ -3,9 +3,9 @@
 //! The code of copies.
 //!
 //! ```text
-//! A32     copy                                Thumb   copy        (2 or 4 bytes)
-//!         ldr pc, [pc, #-4]                           nop         (behind 2 bytes)
-//!         .word next                                  ldr.w pc, [pc]
+//! A32     copy                                Thumb   copy            (4 bytes, or 2)
+//!         ldr pc, [pc, #-4]                           ldr.w pc, [pc]  (or [pc, #4])
+//!         .word next                                                  (2 bytes behind 2)
 //!                                                     .word next + 1
 //!
 //!         copy                                        copy
@@ -31,17 +31,21 @@ const AL: u32 = (ALWAYS as u32) << 28;
 const A32_JUMP: u32 = 0xe51f_f004;
 /// `ldr.w pc, [pc]`
 const T32_JUMP: u32 = 0xf8df_f000;
-const T16_NOP: u32 = 0xbf00;
 
 impl Insn {
+    /// Returns an instruction as it is in memory.
+    fn bytes(&self, word: u32, len: u64) -> [u8; 4] {
+        match (self.state, len) {
+            (State::Thumb, 4) => word.rotate_right(16),
+            _ => word,
+        }
+        .to_le_bytes()
+    }
+
     /// Returns `code` with an instruction behind it.
     fn append(&self, code: Code, word: u32, len: u64) -> Result<Code, Refusal> {
-        let [a, b, c, d] = word.to_le_bytes();
-        match (self.state, len) {
-            (State::Thumb, 2) => code.then(&[a, b]),
-            (State::Thumb, _) => code.then(&[c, d, a, b]),
-            (State::A32, _) => code.then(&[a, b, c, d]),
-        }
+        let bytes = self.bytes(word, len);
+        code.then(bytes.get(..len as usize).unwrap_or(&bytes))
     }
 
     /// The bits without a condition.
@@ -63,15 +67,13 @@ impl Insn {
 
     /// Returns a copy that ends in a jump to `next`, for an address that is a multiple of four.
     pub(crate) fn boosted(&self, next: TextAddr) -> Result<Code, Refusal> {
-        let (copy, next) = (self.copy()?, next.get() as u32);
-        let (code, next) = match (self.state, self.len()) {
-            (State::A32, _) => (self.append(copy, A32_JUMP, 4)?, next),
-            (State::Thumb, 2) => {
-                let aligned = self.append(copy, T16_NOP, 2)?;
-                (self.append(aligned, T32_JUMP, 4)?, next | 1)
-            }
-            (State::Thumb, _) => (self.append(copy, T32_JUMP, 4)?, next | 1),
+        let copy = self.copy()?;
+        let code = match (self.state, self.len()) {
+            (State::A32, _) => self.append(copy, A32_JUMP, 4)?,
+            (State::Thumb, 2) => self.append(copy, T32_JUMP | 4, 4)?.then(&[0; 2])?,
+            (State::Thumb, _) => self.append(copy, T32_JUMP, 4)?,
         };
+        let next = next.get() as u32 | self.state.pointer_bit();
         code.then(&next.to_le_bytes())
     }
 
@@ -83,14 +85,19 @@ impl Insn {
         }
     }
 
-    /// Returns the breakpoint that replaces the instruction.
-    pub(crate) fn breakpoint(&self) -> Result<Code, Refusal> {
+    /// Returns the instruction, as in memory. One of two bytes has zeros behind it.
+    pub(crate) fn original(&self) -> [u8; 4] {
+        self.bytes(self.word, self.len())
+    }
+
+    /// Returns the breakpoint that replaces the instruction, as in memory.
+    pub(crate) fn breakpoint(&self) -> [u8; 4] {
         let word = match (self.state, self.len()) {
             (State::A32, _) => A32_BREAKPOINT | u32::from(self.condition()) << 28,
             (State::Thumb, 2) => T16_BREAKPOINT.into(),
             (State::Thumb, _) => T32_BREAKPOINT,
         };
-        self.append(Code::EMPTY, word, self.len())
+        self.bytes(word, self.len())
     }
 }
 
@@ -139,7 +146,9 @@ mod tests {
             Some(())
         };
         let insn = Insn::read(state, TextAddr::new(0), &mut read)?;
-        Ok([insn.boosted(NEXT)?, insn.stepped()?, insn.breakpoint()?])
+        let breakpoint = insn.breakpoint();
+        let breakpoint = Code::EMPTY.then(&breakpoint[..insn.len() as usize])?;
+        Ok([insn.boosted(NEXT)?, insn.stepped()?, breakpoint])
     }
 
     fn check(state: State, code: &[u8], boosted: &[u8], stepped: &[u8], breakpoint: &[u8]) {
@@ -177,12 +186,12 @@ mod tests {
 
     #[test]
     fn jumps_of_thumb_are_aligned() {
-        // adds r0, r0, r1; nop; ldr.w pc, [pc]; .word NEXT + 1
+        // adds r0, r0, r1; ldr.w pc, [pc, #4]; .short 0; .word NEXT + 1
         check(
             State::Thumb,
             &[0x40, 0x18],
             &[
-                0x40, 0x18, 0x00, 0xbf, 0xdf, 0xf8, 0x00, 0xf0, 0x05, 0x01, 0x10, 0xc0,
+                0x40, 0x18, 0xdf, 0xf8, 0x04, 0xf0, 0x00, 0x00, 0x05, 0x01, 0x10, 0xc0,
             ],
             &[0x40, 0x18, 0x18, 0xde],
             &[0x18, 0xde],

@@ -343,7 +343,7 @@ impl<F: Frame> Cpu<'_, F> {
         }
     }
 
-    /// Changes a register. Of PC, bit 0 tells the instruction set.
+    /// Changes a register. Of PC, bit 0 tells the instruction set; not of one that Thumb computes.
     #[inline]
     fn set(&mut self, register: u8, value: u32) {
         match register {

@@ -13,8 +13,7 @@
 //! exclusive            code between an exclusive load and its store
 //! ```
 //!
-//! A kernel is compiled to A32 or to Thumb, so there are two back ends, [`A32`] and [`Thumb`]. Text
-//! is little-endian.
+//! A kernel is compiled to A32 or to Thumb. Text is little-endian.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
@@ -31,26 +30,12 @@ pub(crate) mod psr;
 mod t16_table;
 mod t32_table;
 
-use crate::{
-    contract::{
-        Isa,
-        ReadText, //
-    },
-    prelude::*, //
-};
-
 /// The instruction set that a CPU executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     A32,
     Thumb,
 }
-
-/// The back end of kernels that are compiled to A32.
-pub(crate) struct A32;
-
-/// The back end of kernels that are compiled to Thumb.
-pub(crate) struct Thumb;
 
 /// UDF #0x18 of A32, without its condition. A breakpoint has the condition of the instruction
 /// that it replaces.
@@ -60,26 +45,24 @@ pub(crate) const T16_BREAKPOINT: u16 = 0xde18;
 /// UDF #0x18 of T32: replaces 32-bit instructions. The first halfword is the high one.
 pub(crate) const T32_BREAKPOINT: u32 = 0xf7f0_a018;
 
-impl Isa for A32 {
-    fn is_breakpoint(code: &[u8]) -> bool {
+impl State {
+    /// Returns bit 0 of the addresses that lead to code of this kind, as function pointers do.
+    pub(crate) const fn pointer_bit(self) -> u32 {
+        matches!(self, Self::Thumb) as u32
+    }
+
+    /// Returns whether this code is one of our breakpoints.
+    pub(crate) fn is_breakpoint(self, code: &[u8]) -> bool {
         let word = code.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-        word.is_some_and(|word| word < 0xf000_0000 && word & 0x0fff_ffff == A32_BREAKPOINT)
-    }
-
-    fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        boundary::check(State::A32, known, at, read)
-    }
-}
-
-impl Isa for Thumb {
-    fn is_breakpoint(code: &[u8]) -> bool {
-        let [high, low] = [T32_BREAKPOINT >> 16, T32_BREAKPOINT].map(|half| half as u16);
-        let halves = [high.to_le_bytes(), low.to_le_bytes()];
-        code.starts_with(&T16_BREAKPOINT.to_le_bytes()) || code.starts_with(halves.as_flattened())
-    }
-
-    fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        boundary::check(State::Thumb, known, at, read)
+        match self {
+            Self::A32 => {
+                word.is_some_and(|word| word < 0xf000_0000 && word & 0x0fff_ffff == A32_BREAKPOINT)
+            }
+            Self::Thumb => {
+                word == Some(T32_BREAKPOINT.rotate_right(16))
+                    || code.starts_with(&T16_BREAKPOINT.to_le_bytes())
+            }
+        }
     }
 }
 
@@ -91,20 +74,20 @@ mod tests {
     #[test]
     fn a32_breakpoints_have_any_condition() {
         // udfeq #0x18, udf #0x18; udf #0x19; 0xf7f001f8
-        assert!(A32::is_breakpoint(&[0xf8, 0x01, 0xf0, 0x07]));
-        assert!(A32::is_breakpoint(&[0xf8, 0x01, 0xf0, 0xe7, 0]));
-        assert!(!A32::is_breakpoint(&[0xf9, 0x01, 0xf0, 0xe7]));
-        assert!(!A32::is_breakpoint(&[0xf8, 0x01, 0xf0, 0xf7]));
-        assert!(!A32::is_breakpoint(&[0xf8, 0x01, 0xf0]));
+        assert!(State::A32.is_breakpoint(&[0xf8, 0x01, 0xf0, 0x07]));
+        assert!(State::A32.is_breakpoint(&[0xf8, 0x01, 0xf0, 0xe7, 0]));
+        assert!(!State::A32.is_breakpoint(&[0xf9, 0x01, 0xf0, 0xe7]));
+        assert!(!State::A32.is_breakpoint(&[0xf8, 0x01, 0xf0, 0xf7]));
+        assert!(!State::A32.is_breakpoint(&[0xf8, 0x01, 0xf0]));
     }
 
     #[test]
     fn thumb_breakpoints_have_two_or_four_bytes() {
         // udf #0x18; udf.w #0x18; udf.w #0x19; nop
-        assert!(Thumb::is_breakpoint(&[0x18, 0xde]));
-        assert!(Thumb::is_breakpoint(&[0xf0, 0xf7, 0x18, 0xa0]));
-        assert!(!Thumb::is_breakpoint(&[0xf0, 0xf7, 0x19, 0xa0]));
-        assert!(!Thumb::is_breakpoint(&[0xf0, 0xf7]));
-        assert!(!Thumb::is_breakpoint(&[0x00, 0xbf]));
+        assert!(State::Thumb.is_breakpoint(&[0x18, 0xde]));
+        assert!(State::Thumb.is_breakpoint(&[0xf0, 0xf7, 0x18, 0xa0]));
+        assert!(!State::Thumb.is_breakpoint(&[0xf0, 0xf7, 0x19, 0xa0]));
+        assert!(!State::Thumb.is_breakpoint(&[0xf0, 0xf7]));
+        assert!(!State::Thumb.is_breakpoint(&[0x00, 0xbf]));
     }
 }
