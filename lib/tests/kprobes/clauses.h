@@ -12,6 +12,9 @@
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 
+/* Bit 0 of a pointer to Thumb code is set. */
+#define POINTER_BIT	IS_ENABLED(CONFIG_THUMB2_KERNEL)
+
 /* What is probed: ftrace can call from its entry, where there is ftrace. */
 int kprobes_clauses_target(int value);
 int kprobes_clauses_other(int value);

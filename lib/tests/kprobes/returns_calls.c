@@ -41,7 +41,7 @@ static void K3_entry_handler_comes_before_the_hook(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(returns_nothing, NULL), 1);
 	unwatch(&probe);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.on_stack, __func__));
-	KUNIT_EXPECT_EQ(test, probe.on_stack, probe.ip);
+	KUNIT_EXPECT_EQ(test, probe.on_stack, probe.ip + POINTER_BIT);
 }
 
 /* The innermost ones find nothing. */
@@ -220,7 +220,8 @@ static void K4_registers_are_where_it_returns_to(struct kunit *test)
 	for (n = 0; n < 3; n++) {
 		KUNIT_EXPECT_TRUE(test, returns_is_in(three.all[n].ip,
 						      __func__));
-		KUNIT_EXPECT_EQ(test, three.all[n].ip, three.all[2].on_stack);
+		KUNIT_EXPECT_EQ(test, three.all[n].ip + POINTER_BIT,
+				three.all[2].on_stack);
 		KUNIT_EXPECT_EQ(test, three.all[n].value, 1);
 	}
 }

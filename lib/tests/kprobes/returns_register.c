@@ -89,7 +89,7 @@ static void K2_on_an_entry_alone(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, register_kprobe(&entry), 0);
 	unregister_kprobe(&entry);
 	/* On ppc64le all before the local entry, and ftrace's call, is one. */
-	offset = IS_ENABLED(CONFIG_PPC64) ? 4 : 0;
+	offset = IS_ENABLED(CONFIG_PPC64) ? 4 : POINTER_BIT;
 	while (++offset < 16) {
 		inside = (struct kprobe) { .addr = entry.addr + offset };
 		if (!register_kprobe(&inside))
@@ -97,8 +97,8 @@ static void K2_on_an_entry_alone(struct kunit *test)
 	}
 	KUNIT_ASSERT_LT(test, offset, 16);
 	unregister_kprobe(&inside);
-	probe.rp.kp.offset = inside.addr -
-			     (kprobe_opcode_t *)kprobes_returns_untraced;
+	probe.rp.kp.offset = (void *)inside.addr + POINTER_BIT -
+			     (void *)kprobes_returns_untraced;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 	watched_anew(&probe);
 	probe.rp.kp.symbol_name = NULL;

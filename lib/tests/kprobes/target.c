@@ -95,7 +95,7 @@ void *clauses_symbol(const char *name)
 	sprint_symbol(text, (unsigned long)probe.addr);
 	if (sscanf(strchrnul(text, '+'), "+%lx", &offset) != 1)
 		offset = 0;
-	lookup = (void *)probe.addr - offset;
+	lookup = (void *)probe.addr - offset + POINTER_BIT;
 	unregister_kprobe(&probe);
 	return (void *)lookup(name);
 }

@@ -70,12 +70,12 @@ MACHINES = {
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
     40: Machine(    # arm; what writes PC is a branch; table: also returns
-        branch=re.compile(r'bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)? '
+        branch=re.compile(r'(bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])? '
                           r'|(mov|ldr|add|sub)\S* pc, |(pop|ldm)\S* .*\bpc}'),
         prefixes=re.compile(r'^\b$'),
         indirect=re.compile(r'^(r\d+|lr|ip)$|^pc, |\bpc}'),
         table=re.compile(r'bx\S* lr$|(pop|ldm)|mov\S* pc, lr$|add\S* pc, pc'
-                         r'|ldr\S* pc, \[\w+, \w+, lsl #2\]'),
+                         r'|ldr\S* pc, \[(\w+, \w+, lsl #2\]|sp\],)'),
         thunk=re.compile(r'$^'),
         return_thunk=re.compile(r'$^'),
         entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_original_regs',
@@ -155,7 +155,8 @@ class Kernel:
                 self.names.setdefault(value, symbol)
         self.starts = sorted(self.sizes)
         start, end = (self.addr.get(f'__{edge}_kprobe_blacklist', 0) for edge in ('start', 'stop'))
-        self.blacklist = set(elf.words(start, end))
+        # A pointer to Thumb code has bit 0 set.
+        self.blacklist = set(map(self.function, elf.words(start, end)))
         self.name = name
 
     @functools.cached_property

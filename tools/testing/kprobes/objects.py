@@ -55,10 +55,12 @@ class Elf:
                        int(match[4], 16), int(match[5], 16), match[6])
 
     def symbols(self) -> Iterator[tuple[str, int, int, str]]:
-        """Name, value, size and type of each symbol."""
+        """Name, address, size and type of each symbol."""
         for line in output('llvm-readelf', '-sW', self.name).splitlines():
             if match := _SYMBOL.match(line):
-                yield match[4], int(match[1], 16), int(match[2], 0), match[3]
+                # The value of a Thumb function is its address and 1.
+                is_odd = self.machine == 40 and match[3] == 'FUNC' and int(match[1][-1], 16) % 2
+                yield match[4], int(match[1], 16) - is_odd, int(match[2], 0), match[3]
 
     def words(self, start: int, end: int) -> tuple[int, ...]:
         """The words between two addresses."""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Instructions of A32 that kprobes treats in a way of its own, and what C gets
+ * Instructions of arm that kprobes treats in a way of its own, and what C gets
  * wrong there. See insn_target.S for the instructions.
  */
 #include <linux/irqflags.h>
@@ -142,6 +142,18 @@ static void R1_13_literals_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, load.before, 1);
 }
 
+/* A pointer to a function may have bit 0, its first instruction has not. */
+static void M2_pointers_lead_to_instructions(struct kunit *test)
+{
+	unsigned long at = (unsigned long)insn_literal & ~POINTER_BIT;
+
+	PROBE_IN(pointer, insn_literal);
+	PROBE_IN(instruction, at);
+	KUNIT_EXPECT_EQ(test, (unsigned long)pointer.kp.addr, at);
+	KUNIT_EXPECT_EQ(test, insn_literal(1), 6);
+	KUNIT_EXPECT_EQ(test, pointer.before + instruction.before, 2);
+}
+
 static unsigned long entry_sp;
 static struct pt_regs returned;
 
@@ -170,12 +182,14 @@ static void K4_registers_of_a_return_are_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, insn_call(1), 6);
 	unregister_kretprobe(&rp);
 	KUNIT_EXPECT_FALSE(test, user_mode(&returned));
+	KUNIT_EXPECT_EQ(test, !!thumb_mode(&returned), POINTER_BIT);
 	KUNIT_EXPECT_EQ(test, returned.ARM_sp, entry_sp);
 	KUNIT_EXPECT_EQ(test, returned.ARM_r0, 6);
 }
 
-/* From the trampoline to where it has saved the registers. */
+/* The first nine units of the trampoline: it has not saved all registers there. */
 #define TRAMPOLINE_INSNS	9
+#define INSN_UNIT	(POINTER_BIT ? 2 : 4)
 
 static unsigned int (*save_trace)(struct pt_regs *regs, unsigned long *store,
 				  unsigned int size, unsigned int skipnr);
@@ -188,7 +202,7 @@ static int trace_from_trampoline(struct kprobe *kp, struct pt_regs *regs)
 	int i;
 
 	for (i = 0; i < TRAMPOLINE_INSNS; i++) {
-		at.ARM_pc = regs->ARM_lr + 4 * i;
+		at.ARM_pc = (regs->ARM_lr & ~POINTER_BIT) + INSN_UNIT * i;
 		at.ARM_sp = regs->ARM_sp - (i ? sizeof(at) + 8 : 0);
 		save_trace(&at, callers + i, 1, 0);
 	}
@@ -205,7 +219,7 @@ static void K8_traces_from_the_trampoline_have_the_caller(struct kunit *test)
 
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "C's is not known to the unwinder");
-	save_trace = clauses_symbol("stack_trace_save_regs");
+	save_trace = clauses_symbol("stack_trace_save_regs") + POINTER_BIT;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
 	PROBE_IN(probe, hidden(clauses_return_site),
 		 .pre_handler = trace_from_trampoline);
@@ -213,8 +227,8 @@ static void K8_traces_from_the_trampoline_have_the_caller(struct kunit *test)
 	unregister_kretprobe(&rp);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	for (i = 0; i < TRAMPOLINE_INSNS; i++)
-		KUNIT_EXPECT_EQ_MSG(test, callers[i], returned.ARM_pc,
-				    "instruction %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, callers[i] & ~POINTER_BIT,
+				    returned.ARM_pc, "instruction %d", i);
 }
 
 /* A hit takes no lock, so the spinlocks themselves can be probed. */
@@ -273,6 +287,7 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H6_between_exclusives_is_refused),
 	KUNIT_CASE(H6_banked_registers_are_refused),
 	KUNIT_CASE(R1_13_literals_are_refused),
+	KUNIT_CASE(M2_pointers_lead_to_instructions),
 	KUNIT_CASE(K4_registers_of_a_return_are_whole),
 	KUNIT_CASE(K8_traces_from_the_trampoline_have_the_caller),
 	KUNIT_CASE(H4_spinlocks_can_be_probed),

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Instructions of A32 that C refuses, or runs wrongly: see insn.c.
+ * Instructions that C refuses, or runs wrongly: see insn.c.
  */
 #include <asm/assembler.h>
+#include <asm/unified.h>
 
 #define FUNCTION_BEGIN
 #define FUNCTION_RETURN	bx	lr
 #include "functions.h"
 
 	.text
-	.arm
 	.arch	armv7-a
 	.arch_extension idiv
+	.arch_extension virt
 
 /* long f(long value): something of the value, whatever. */
 .macro PLAIN name, insn:vararg
@@ -41,20 +42,26 @@ LABEL insn_mrc_site
 	add	r0, r0, r1
 END insn_mrc
 
-/* PC is eight bytes ahead. */
+/* PC is eight bytes ahead, or four; then the code there is A32. */
+	.balign	4
 FUNCTION insn_bx_pc
 LABEL insn_bx_pc_site
 	bx	pc
-	mvn	r0, #0
+ ARM(	mvn	r0, #0			)
+ THUMB(	mvns	r0, r0			)
+	.arm
 	add	r0, r0, #5
+	bx	lr
+ THUMB(	.thumb				)
 END insn_bx_pc
 
-/* The register moves SP behind the store, by nothing. */
+/* The register moves SP behind the store, by nothing. Thumb has constants only. */
 FUNCTION insn_store
 	sub	sp, sp, #8
 	mov	r1, #0
 LABEL insn_store_site
-	str	r0, [sp], r1
+ ARM(	str	r0, [sp], r1		)
+ THUMB(	str	r0, [sp], #0		)
 	ldr	r0, [sp]
 	add	sp, sp, #8
 END insn_store
@@ -78,6 +85,7 @@ DEEP deep_two,	"strd	r0, r1,", "ldrd	r0, r1,"
 /* long insn_condition(long value): adds five if it is zero. */
 FUNCTION insn_condition
 	cmp	r0, #0
+	it	eq
 LABEL insn_condition_site
 	addeq	r0, r0, #5
 END insn_condition
@@ -118,10 +126,12 @@ FUNCTION insn_exclusive
 END insn_exclusive
 
 /* long insn_literal(long value): adds the word behind it. */
+	.balign	4
 FUNCTION insn_literal
-	ldr	r1, 1f
-	add	r0, r0, r1
+	W(ldr)	r1, 1f
+	W(add)	r0, r0, r1
 	bx	lr
+ THUMB(	nop				)
 1:	.long	5
 SYM_FUNC_END(insn_literal)
 
@@ -129,7 +139,7 @@ SYM_FUNC_END(insn_literal)
 FUNCTION insn_refused
 	bx	lr
 LABEL insn_banked_site
-	.inst	0xe1050200		/* mrs r0, sp_usr */
+	mrs	r0, sp_usr
 SYM_FUNC_END(insn_refused)
 
 /* long insn_call(long value): a word of the caller is like CPSR of user mode. */

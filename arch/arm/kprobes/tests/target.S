@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The instructions that the arm cases probe: they run as copies, are emulated, or
- * fault. Thumb kernels have the same ones as 32-bit encodings.
+ * fault. In Thumb kernels those that are probed have 32 bits, where there are such.
  */
 #include <asm/assembler.h>
 #include <asm/uaccess-asm.h>
@@ -51,10 +51,10 @@ END clauses_jump
 FUNCTION clauses_branch
 	cmp	r0, #0
 LABEL clauses_branch_site
-	W(bne)	clauses_branch_next
+	W(bne)	1f
 	ret	lr
 LABEL clauses_branch_next
-	add	r0, r0, #5
+1:	add	r0, r0, #5
 END clauses_branch
 
 FUNCTION clauses_leaf
@@ -73,28 +73,31 @@ FUNCTION clauses_return
 LABEL clauses_return_site
 END clauses_return
 
-.macro REFUSED name, word
+.macro REFUSED name, insn:vararg
 LABEL clauses_\name
-	.long	\word
+	\insn
 .endm
 
 /* Instructions that are refused, never reached. */
+	.arch_extension virt
+	.arch_extension sec
 FUNCTION clauses_refused
 	ret	lr
-	.balign	4
-REFUSED svc,	0xef000000		/* svc #0 */
-REFUSED udf,	0xe7f000f0		/* udf #0 */
-REFUSED bkpt,	0xe1200070		/* bkpt #0 */
-REFUSED hvc,	0xe1400070		/* hvc #0 */
-REFUSED smc,	0xe1600070		/* smc #0 */
-REFUSED cps,	0xf102001f		/* cps #31 */
-REFUSED setend,	0xf1010200		/* setend be */
-REFUSED srs,	0xf96d0513		/* srsdb sp!, #19 */
-REFUSED rfe,	0xf8bd0a00		/* rfeia sp! */
-REFUSED spsr,	0xe14f0000		/* mrs r0, spsr */
-REFUSED bxj,	0xe12fff20		/* bxj r0 */
-REFUSED movs,	0xe1b0f00e		/* movs pc, lr */
-REFUSED ldm,	0xe8fd8001		/* ldmia sp!, {r0, pc}^ */
+REFUSED svc,	svc	#0
+REFUSED udf,	udf	#0
+REFUSED bkpt,	bkpt	#0
+REFUSED hvc,	hvc	#0
+REFUSED smc,	smc	#0
+REFUSED cps,	cps	#31
+REFUSED setend,	setend	be
+REFUSED srs,	srsdb	sp!, #19
+REFUSED rfe,	rfeia	sp!
+REFUSED spsr,	mrs	r0, spsr
+REFUSED bxj,	bxj	r0
+ ARM(	REFUSED movs,	movs	pc, lr		)
+ ARM(	REFUSED ldm,	ldmia	sp!, {r0, pc}^	)
+ THUMB(	REFUSED movs,	subs	pc, lr, #0	)
+ THUMB(	REFUSED ldm,	rfedb	r0		)
 SYM_FUNC_END(clauses_refused)
 
 /* long clauses_load(const long *from): the value, or -14. */

@@ -58,8 +58,13 @@ extern const u8 insn_msr_c_site[];
 /* Nothing is before a function's entry. */
 #define MARK_BYTES	0
 
-/* The first instruction of a function: ftrace's calls cannot be probed. */
-#define CALL_BYTES	4
+/* The first instruction of a function, PUSH: ftrace's calls cannot be probed. */
+#define CALL_BYTES	(POINTER_BIT ? 2 : 4)
+
+/* The word of an instruction as kprobes has it. */
+#define OPCODE(word)							\
+	(!POINTER_BIT ? (word) :					\
+	 ((word) & 0xf800) < 0xe800 ? (u16)(word) : rol32(word, 16))
 
 /* From a breakpoint to the ip that handlers before the instruction see. */
 #define TRAP_BYTES	0
@@ -80,7 +85,7 @@ extern const u8 insn_msr_c_site[];
 /* Instructions that are refused, and by which errno. */
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
 #define REFUSED_INSNS {							\
-	REFUSED_INSN(clauses_move_site + 1),				\
+	REFUSED_INSN(clauses_move_site + 1 + 2 * POINTER_BIT),		\
 	REFUSED_INSN(clauses_move_site + 2),				\
 	REFUSED_INSN(clauses_svc), REFUSED_INSN(clauses_udf),		\
 	REFUSED_INSN(clauses_bkpt), REFUSED_INSN(clauses_hvc),		\

@@ -12,9 +12,9 @@ VFP.
 from dataclasses import dataclass, field
 
 # In the order of enum contents.
-CONTENTS = ('ANY', 'S', 'INDEX', 'TARGET', 'BEFORE', 'POINTER', 'PSR')
+CONTENTS = ('ANY', 'S', 'INDEX', 'TARGET', 'BEFORE', 'POINTER', 'PSR', 'ZERO')
 CONDITIONS = 'eq ne cs cc mi pl vs vc hi ls ge lt gt le'.split()
-_HELD = {12: 'S', 11: 'INDEX'}
+HELD = {12: 'S', 11: 'INDEX'}
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Form:
     """One form."""
 
     name: str  # as the assembler reads it; TAKEN is where it leads
-    registers: dict = field(default_factory=lambda: _HELD)
+    registers: dict = field(default_factory=lambda: HELD)
     # In the order of CONDITIONS; 14 is always.
     condition: int = 14
     flags: tuple = ()
@@ -31,6 +31,10 @@ class Form:
     backward: bool = False
     # Must it be the only one in its function?
     alone: bool = False
+    # Lines: before the form, a table that it reads, before it has fallen through.
+    before: tuple = ()
+    table: tuple = ()
+    behind: tuple = ()
 
 
 def _with(condition, text):
@@ -39,11 +43,11 @@ def _with(condition, text):
     return text.replace('?', suffix)
 
 
-def _in_turn(texts, registers=None):
+def in_turn(texts, registers=None):
     """Each of TEXTS always executed, and with one condition, in turn."""
     for number, text in enumerate(texts):
         for condition in (14, (number + number // 14) % 14) if '?' in text else (14,):
-            yield Form(_with(condition, text), registers or _HELD, condition)
+            yield Form(_with(condition, text), registers or HELD, condition)
 
 
 # The second operand: a constant, a register, one shifted by a constant or by a register.
@@ -69,22 +73,22 @@ def _compute():
                     yield f'{name}s? {d}, {last}'
                 for name in ('tst', 'teq', 'cmp', 'cmn'):
                     yield f'{name}? {n}, {last}'
-    yield from _in_turn(texts())
+    yield from in_turn(texts())
 
 
 def _pc():
     """Data processing that reads PC, or writes it."""
     for name in _THREE:
-        yield from _in_turn([
+        yield from in_turn([
             f'{name}? r2, pc, #0x5a', f'{name}s? r2, pc, r4', f'{name}? r2, r3, pc',
             f'{name}? r2, pc, r4, lsl #2', f'{name}s? r4, r4, pc, asr #3'])
-    yield from _in_turn(['mov? r2, pc', 'mvn? r2, pc', 'movs? r2, pc, lsl #1', 'cmp? pc, r3',
-                         'tst? r3, pc', 'teq? pc, #0x40', 'cmn? r2, pc, lsr #5'])
+    yield from in_turn(['mov? r2, pc', 'mvn? r2, pc', 'movs? r2, pc, lsl #1', 'cmp? pc, r3',
+                        'tst? r3, pc', 'teq? pc, #0x40', 'cmn? r2, pc, lsr #5'])
     for texts, held in (
             (['mov? pc, r4', 'add? pc, r4, #0', 'orr? pc, r4, r4', 'and? pc, r4, r4',
               'sub? pc, r4, #0', 'bic? pc, r4, #0', 'eor? pc, r4, #0'], {4: 'TARGET'}),
             (['add? pc, r4, #8', 'add? pc, r4, r11'], {4: 'BEFORE', 11: 'INDEX'})):
-        yield from _in_turn(texts, held)
+        yield from in_turn(texts, held)
 
 
 _PARALLEL = [f'{prefix}{name}' for prefix in ('s', 'q', 'sh', 'u', 'uq', 'uh')
@@ -117,7 +121,7 @@ def _arithmetic():
                   f'ssat16? {a}, #5, {b}', f'usat16? {a}, #5, {b}', f'sbfx? {a}, {b}, #3, #9',
                   f'ubfx? {a}, {b}, #31, #1', f'bfi? {a}, {b}, #4, #11', f'bfc? {a}, #0, #32',
                   f'movw? {a}, #0x6b72', f'movt? {a}, #0xffff']
-    yield from _in_turn(texts)
+    yield from in_turn(texts)
 
 
 def _transfer():
@@ -140,10 +144,10 @@ def _transfer():
     texts += ['ldrd? r2, r3, [pc, #-24]', 'ldr? r2, [pc, r11]', 'ldrh? r2, [pc, r11]',
               'ldrd? r2, r3, [pc, r11]', 'ldr? r2, [pc, -r11, lsl #1]', 'str? pc, [ip]',
               'str? pc, [ip, #8]!', 'str? pc, [ip], fp', 'str? pc, [ip, fp, lsl #1]']
-    yield from _in_turn(texts)
-    yield from _in_turn(['ldr? pc, [ip]', 'ldr? pc, [ip, #4]', 'ldr? pc, [ip, #-4]!',
-                         'ldr? pc, [ip], #4', 'ldr? pc, [ip, r11]', 'ldr? pc, [ip, -r11]!',
-                         'ldr? pc, [ip], r11, lsl #1'], {12: 'POINTER', 11: 'INDEX'})
+    yield from in_turn(texts)
+    yield from in_turn(['ldr? pc, [ip]', 'ldr? pc, [ip, #4]', 'ldr? pc, [ip, #-4]!',
+                        'ldr? pc, [ip], #4', 'ldr? pc, [ip, r11]', 'ldr? pc, [ip, -r11]!',
+                        'ldr? pc, [ip], r11, lsl #1'], {12: 'POINTER', 11: 'INDEX'})
 
 
 def _multiple():
@@ -154,15 +158,15 @@ def _multiple():
     texts += ['ldmia? ip, {r2, ip}', 'stmia? ip, {r2, ip}', 'stmdb? ip, {r3, ip, lr}',
               'stmia? ip, {r2, pc}', 'stmdb? ip!, {r2 - r9, pc}', 'stmib? ip, {sp, lr}',
               'stmia? ip!, {pc}']
-    yield from _in_turn(texts)
-    yield from _in_turn([f'ldm{mode}? ip{back}, {{r2, r3, pc}}' for mode in ('ia', 'ib', 'da', 'db')
-                         for back in ('', '!')] + ['ldmia? ip, {pc}', 'ldmia? ip!, {r0 - r5, pc}'],
-                        {12: 'POINTER'})
+    yield from in_turn(texts)
+    yield from in_turn([f'ldm{mode}? ip{back}, {{r2, r3, pc}}' for mode in ('ia', 'ib', 'da', 'db')
+                        for back in ('', '!')] + ['ldmia? ip, {pc}', 'ldmia? ip!, {r0 - r5, pc}'],
+                       {12: 'POINTER'})
 
 
 def _stack():
     """What makes room on the stack and fills it, and gives it back: detours use it, too."""
-    yield from _in_turn([
+    yield from in_turn([
         'push? {r2}', 'push? {r2 - r5}', 'push? {r4 - fp, lr}', 'push? {r2, pc}', 'pop? {r2}',
         'pop? {r2 - r5}', 'str? r2, [sp, #-4]!', 'strd? r2, r3, [sp, #-8]!', 'ldr? r2, [sp], #4',
         'ldrd? r2, r3, [sp], #8', 'add? sp, sp, #16', 'add? sp, sp, r11', 'mov? fp, sp',
@@ -172,16 +176,16 @@ def _stack():
             'str? r2', 'strb? r2', 'strh? r2', 'strd? r2, r3') for mode in (
                 '[sp, fp]', '[fp, sp]')),
         'and? r2, sp, r3', 'bic? sp, sp, #7', 'stmdb? sp!, {r0 - r3, ip}'])
-    for form in _in_turn(['pop? {pc}', 'pop? {r2, r3, pc}', 'ldr? pc, [sp], #4',
-                          'ldr? pc, [sp, #8]', 'ldmib? sp, {r4, pc}']):
+    for form in in_turn(['pop? {pc}', 'pop? {r2, r3, pc}', 'ldr? pc, [sp], #4',
+                         'ldr? pc, [sp, #8]', 'ldmib? sp, {r4, pc}']):
         form.flags = ('FORM_STACK_LEADS',)
         yield form
 
 
 def _psr():
     """What reads the PSR, or changes it; barriers and hints."""
-    held = {4: 'PSR', **_HELD}
-    yield from _in_turn([
+    held = {4: 'PSR', **HELD}
+    yield from in_turn([
         'mrs? r2, cpsr', 'mrs? lr, cpsr', 'msr? cpsr_f, r4', 'msr? cpsr_s, r4', 'msr? cpsr_fs, r4',
         'msr? cpsr_c, r4', 'msr? cpsr_fc, r4', 'msr? cpsr_cxsf, r4', 'msr? cpsr_f, #0xf0000000',
         'msr? cpsr_f, #0', 'msr? cpsr_s, #0x000a0000', 'msr? cpsr_c, #0x13', 'msr? cpsr_c, #0x93',
@@ -192,7 +196,7 @@ def _psr():
         'mcrr? p15, 0, r2, r3, c7'], held)
     for text in ('clrex', 'ldrex? r2, [ip]', 'ldrexb? r2, [ip]', 'ldrexh? r2, [ip]',
                  'ldrexd? r2, r3, [ip]'):
-        for form in _in_turn([text]):
+        for form in in_turn([text]):
             # What is behind it is not to be probed, up to an exclusive store.
             form.alone = True
             yield form
@@ -205,12 +209,12 @@ def _branches():
         for condition in (14, number):
             for backward in (False, True):
                 yield Form(_with(condition, f'{name}? TAKEN'), held, condition, backward=backward)
-    yield from _in_turn(['bx? r4', 'blx? r4', 'bx? lr', 'blx? lr'], {4: 'TARGET', 14: 'TARGET'})
+    yield from in_turn(['bx? r4', 'blx? r4', 'bx? lr', 'blx? lr'], {4: 'TARGET', 14: 'TARGET'})
 
 
 def _conditions():
     """One of each kind with each condition."""
-    held = {4: 'TARGET', **_HELD}
+    held = {4: 'TARGET', **HELD}
     for condition in range(14):
         for text in ('mov? r2, r3', 'adds? r2, r3, #1', 'adcs? r2, r2, pc', 'mov? pc, r4',
                      'ldr? r2, [ip]', 'str? r2, [ip, #4]!', 'ldr? r2, [pc, #4]', 'str? pc, [ip]',
@@ -243,14 +247,23 @@ def _refused():
 _MOST = 400
 
 
-def groups():
-    """{name: forms}."""
+def in_groups(producers):
+    """{name: forms} of what {_name: a function} yields."""
     found = {}
-    for producer in (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _branches,
-                     _conditions, _refused):
-        forms = list({form.name + str(form.backward): form for form in producer()}.values())
-        title = producer.__name__[1:]
+    for name, producer in producers.items():
+        forms = list({(form.name, form.backward, form.before, form.behind): form
+                      for form in producer()}.values())
+        title = name[1:]
         for at in range(0, len(forms), _MOST):
             number = f'_{at // _MOST + 1}' if len(forms) > _MOST else ''
             found[title + number] = forms[at:at + _MOST]
     return found
+
+
+GROUPS = (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _branches, _conditions,
+          _refused)
+
+
+def groups():
+    """{name: forms}."""
+    return in_groups({producer.__name__: producer for producer in GROUPS})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Writes cases.S: every form of description.py in a place of its own.
+"""Writes cases.S: every form of description.py, or thumb.py, in a place of its own.
 
 Each has this around it:
 
@@ -11,7 +11,10 @@ Each has this around it:
 A branch that leads backward has its landing before the stub.
 """
 
+import sys
+
 import description
+import thumb
 from table import distances, function, functions, name_lines, numbered, print_table
 
 
@@ -20,8 +23,9 @@ def _place(number, form):
     landing = ['.Ltaken@:', '\tb forms_taken']
     lines = landing[:] if form.backward else []
     lines += ['.Lstub@:', '\tmovw ip, #:lower16:forms_ip', '\tmovt ip, #:upper16:forms_ip',
-              '\tldr ip, [ip]', '.Lsite@:', '\t' + form.name.replace('TAKEN', '.Ltaken@'),
-              '.Lnext@:', '\tb forms_fell']
+              '\tldr ip, [ip]', *form.before, '.Lsite@:',
+              '\t' + form.name.replace('TAKEN', '.Ltaken@'), *form.table, '.Lnext@:',
+              *form.behind, '\tb forms_fell']
     lines += [] if form.backward else landing
     return numbered(lines, number)
 
@@ -41,15 +45,16 @@ def _row(number, form):
 
 def main():
     """Everything to standard output."""
-    groups = description.groups()
+    is_thumb = 'thumb' in sys.argv
+    groups = (thumb if is_thumb else description).groups()
     print('/* SPDX-License-Identifier: GPL-2.0 */\n'
-          '/* Made by generate.py from description.py. */\n'
+          '/* Made by generate.py. */\n'
           '#include <asm/errno.h>\n'
           '#include "forms.h"\n'
           '\t.arch armv7-a')
     for extension in ('idiv', 'mp', 'virt', 'sec'):
         print(f'\t.arch_extension {extension}')
-    print('\t.text\n\t.arm')
+    print('\t.text', '\t.thumb' if is_thumb else '\t.arm', sep='\n')
     print('\n'.join(function(forms, _place) for forms in functions(groups)))
     print_table(groups, _row, '.long')
 

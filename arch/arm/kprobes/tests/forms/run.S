@@ -9,12 +9,20 @@
  * space's that keeps r0 at the end is switched with the task.
  */
 #include <linux/linkage.h>
+#include <asm/unified.h>
 #include "forms.h"
+
+#ifdef CONFIG_THUMB2_KERNEL
+#define IS_THUMB	1
+#else
+#define IS_THUMB	0
+#endif
 
 #define GPR(number)	[r0, #8 * number]
 
 	.text
-	.arm
+ ARM(	.arm	)
+ THUMB(	.thumb	)
 
 	.macro	copy_words from to
 	mov	r6, #FORMS_STACK
@@ -33,12 +41,13 @@ ENTRY(forms_run)
 	str	r1, [r3, #4]
 	str	r4, [r3, #8]
 	ldr	r4, [r3, #12]
-	add	sp, r4, #FORMS_BELOW
+	add	r5, r4, #FORMS_BELOW
+	mov	sp, r5
 	add	r5, r0, #FORMS_STACK_AT
 	copy_words r5, r4
 	ldr	r4, GPR(12)
 	str	r4, [r3, #16]
-	mov	ip, r2
+	orr	ip, r2, #IS_THUMB
 	ldr	r4, [r0, #FORMS_FLAGS]
 	msr	cpsr_fsxc, r4
 	.irp	number, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11

@@ -13,7 +13,7 @@
 
 /* What form->contents says of a register; description.py has the same names. */
 enum contents {
-	ANY, S, INDEX, TARGET, BEFORE, POINTER, PSR,
+	ANY, S, INDEX, TARGET, BEFORE, POINTER, PSR, ZERO,
 };
 
 #define GE_BITS	0x000f0000
@@ -73,7 +73,8 @@ void find_state_at(const struct form *form, struct forms_state *there)
 {
 	int i;
 
-	memset32(targets, (u32)form_taken(form), ARRAY_SIZE(targets));
+	memset32(targets, (u32)form_taken(form) | IS_ENABLED(CONFIG_THUMB2_KERNEL),
+		 ARRAY_SIZE(targets));
 	for (i = 0; i < 15; i++)
 		input.gpr[i] = content(form, i);
 	input.gpr[13] = forms_window + FORMS_BELOW;
@@ -142,7 +143,8 @@ bool registers_differ(const struct pt_regs *shown,
 		return tell(what, "the handler is shown %s %lx, not %llx",
 			    register_names[i], shown->uregs[i], expected->gpr[i]);
 	}
-	if (shown->ARM_cpsr != expected->flags)
+	/* MRS does not read the state of Thumb code. */
+	if ((shown->ARM_cpsr & ~(PSR_T_BIT | PSR_IT_MASK)) != expected->flags)
 		return tell(what, "the handler is shown cpsr %lx, not %llx",
 			    shown->ARM_cpsr, expected->flags);
 	return false;

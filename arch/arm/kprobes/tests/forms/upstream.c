@@ -45,13 +45,14 @@ static int run_upstreams(struct kunit_suite *suite)
 	return 0;
 }
 
-/* A title without spaces, and what KTAP has for itself; of a word, its digits. */
+/* A title without spaces, and what KTAP has for itself; of words, their digits. */
 static void write_name(char *name, const char *title)
 {
 	char *end = name + KUNIT_PARAM_DESC_SIZE - 1;
 
-	if (!strncmp(title, ".long ((", 8)) {
-		strscpy(name, title + 8, 11);
+	if (*title == '.') {
+		strscpy(name, strstr(title, "0x"), 11);
+		name[strspn(name, "0x123456789abcdef")] = '\0';
 		return;
 	}
 	for (; *title && name < end; title++) {
@@ -73,6 +74,20 @@ static const void *next_outcome(struct kunit *test, const void *previous, char *
 	return next;
 }
 
+#ifdef CONFIG_THUMB2_KERNEL
+static void api(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, run_api_tests(thumb16_func), 0);
+	KUNIT_EXPECT_EQ(test, run_api_tests(thumb32even_func), 0);
+	KUNIT_EXPECT_EQ(test, run_api_tests(thumb32odd_func), 0);
+}
+
+static void tables(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, table_test(probes_decode_thumb16_table), 0);
+	KUNIT_EXPECT_EQ(test, table_test(probes_decode_thumb32_table), 0);
+}
+#else
 static void api(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, run_api_tests(arm_func), 0);
@@ -82,6 +97,7 @@ static void tables(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, table_test(probes_decode_arm_table), 0);
 }
+#endif
 
 static void coverage_is_whole(struct kunit *test)
 {

@@ -11,6 +11,12 @@
 #include <asm/opcodes.h>
 #include <asm/probes.h>
 
+#ifdef CONFIG_THUMB2_KERNEL
+#include "test-thumb.c"
+#include <decode.c>
+#include <decode-thumb.c>
+#else
 #include "test-arm.c"
 #include <decode.c>
 #include <decode-arm.c>
+#endif

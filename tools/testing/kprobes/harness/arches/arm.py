@@ -14,9 +14,9 @@ ARCH = Arch(
     cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
-    pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'),
-            *(Piece(name, flavour=name) for name in ('voluntary', 'lpae', 'framepointer')),
+    pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (
+        'thumb2', 'voluntary', 'lpae', 'framepointer')),
             Piece('up', flavour='up', extra=('-smp', '1')),
-            PREEMPT_RT,
-            Piece('storm', 'storm', seconds=600),
+            PREEMPT_RT, Piece('storm', 'storm', seconds=600),
+            Piece('storm-thumb2', 'storm', 'thumb2', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True)))

@@ -35,7 +35,11 @@ extern const u8 storm_call_site[];
 }
 
 /* The instruction at storm_move_site: movw ip, #0x6b72. */
+#ifdef CONFIG_THUMB2_KERNEL
+#define ARCH_MOVE	{ 0x46, 0xf6, 0x72, 0x3c }
+#else
 #define ARCH_MOVE	{ 0x72, 0xcb, 0x06, 0xe3 }
+#endif
 
 /* Flags that the functions use or change: also GE, of media instructions. */
 #define ARCH_CARRY	PSR_C_BIT

@@ -7,7 +7,8 @@
 #include "arch.h"
 
 	.text
-	.arm
+ ARM(	.arm	)
+ THUMB(	.thumb	)
 	.balign	64
 	.globl	return_text_begin
 return_text_begin:

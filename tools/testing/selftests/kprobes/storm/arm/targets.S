@@ -6,7 +6,8 @@
 #include "arch.h"
 
 	.text
-	.arm
+ ARM(	.arm	)
+ THUMB(	.thumb	)
 
 /* The frame: what struct storm_registers has, then the arguments. */
 #define FLAGS		(13*4)
@@ -93,6 +94,7 @@ SITE word
 	ldr	r1, storm_five
 	add	r0, r0, r1
 	bx	lr
+	.balign	4
 storm_five:
 	.long	5
 FUNCTION_END storm_word
