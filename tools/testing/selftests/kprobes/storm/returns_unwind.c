@@ -63,6 +63,14 @@ static noinline __noclone notrace unsigned long who_has_called(void)
 	return (unsigned long)__builtin_return_address(0);
 }
 
+/* In Thumb code an address to return to has bit 0, but not as handlers are shown it. */
+static unsigned int even(unsigned long *at, unsigned int len)
+{
+	for (unsigned int n = 0; IS_ENABLED(CONFIG_THUMB2_KERNEL) && n < len; n++)
+		at[n] &= ~1UL;
+	return len;
+}
+
 static int learn_trampoline(void)
 {
 	struct kretprobe rp = {
@@ -78,6 +86,7 @@ static int learn_trampoline(void)
 	if (err)
 		return err;
 	trampoline = who_has_called();
+	even(&trampoline, 1);
 	unregister_kretprobe(&rp);
 	sprint_symbol_no_offset(name, trampoline);
 	if (!strcmp(name, "arch_rethook_trampoline"))
@@ -144,7 +153,7 @@ noinline void return_learn_tail(struct return_tail *tail)
 {
 	unsigned long at[RETURN_TAIL];
 
-	tail->len = stack_trace_save(at, RETURN_TAIL, 1);
+	tail->len = even(at, stack_trace_save(at, RETURN_TAIL, 1));
 	memcpy(tail->at, at, sizeof(at));
 }
 
@@ -243,7 +252,7 @@ noinline void return_look_at_self(struct walk *walk)
 {
 	struct return_trace trace;
 
-	trace.len = stack_trace_save(trace.at, MOST, 0);
+	trace.len = even(trace.at, stack_trace_save(trace.at, MOST, 0));
 	if (walk->learn)
 		*walk->learn = trace;
 	if (walk->tail)
@@ -272,7 +281,7 @@ void return_look_from_handler(const struct return_call *call,
 	if (number < RETURN_RECURSE || !walk->tail || is_hidden(at_entry) ||
 	    !READ_ONCE(walk->under_way))
 		return;
-	trace.len = stack_trace_save(trace.at, MOST, 0);
+	trace.len = even(trace.at, stack_trace_save(trace.at, MOST, 0));
 	judge(is_right(&trace, walk, number, call->left),
 	      at_entry ? "from an entry handler" : "from a handler",
 	      at_entry ? &return_counts.by_entries : &return_counts.by_returns,
@@ -298,7 +307,7 @@ void return_look_at(struct task_struct *task, struct walk *walk)
 
 	if (!ARCH_UNWINDS_OTHERS || naps % 2 == 0 || !switches)
 		return;
-	trace.len = stack_trace_save_tsk(task, trace.at, MOST, 0);
+	trace.len = even(trace.at, stack_trace_save_tsk(task, trace.at, MOST, 0));
 	/* All that was read, before what is looked at again. */
 	smp_rmb();
 	if (switches != switches_if_asleep(task) ||
@@ -409,7 +418,7 @@ void return_look_from_tick(struct walk *walk)
 	/* Where functions begin and end frame pointers leave somebody out. */
 	if (!IS_ENABLED(CONFIG_UNWINDER_ORC))
 		return;
-	trace.len = stack_trace_save(trace.at, MOST, 0);
+	trace.len = even(trace.at, stack_trace_save(trace.at, MOST, 0));
 	judge(is_right_from_tick(&trace, walk), "from an interrupt",
 	      &return_counts.by_ticks, &trace, walk);
 }
