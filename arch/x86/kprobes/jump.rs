@@ -90,13 +90,14 @@ impl Detour {
         poke::code(&mut slot, 0, &code, text);
         slot.set_left_by_jump();
         slot.set_owner(None);
-        let saved = region.bytes().first_chunk().copied();
-        Ok(Self {
+        let detour = Self {
             slot,
             // A region covers the jump.
-            saved: saved.unwrap_or_default(),
+            saved: *region.bytes().first_chunk().ok_or(Reason::NearEnd)?,
             len: code.bytes().len() as u8,
-        })
+        };
+        // `optimize` can write the jump.
+        detour.jump(at).map(|_| detour)
     }
 
     /// Returns the jump from `at` to the detour.
@@ -213,6 +214,7 @@ unsafe impl Jumps for X86 {
 
     fn optimize(places: ForEachPoint<'_, Self>, _text: &mut text::Lock) {
         places(&mut |at, _, detour| {
+            // `Detour::of` has made this jump, too.
             let Ok(jump) = detour.jump(at) else {
                 return;
             };
