@@ -42,6 +42,7 @@ use crate::{
             Chain,
             Running, //
         },
+        symbols,
         text,
         this_cpu::{
             rust_kprobes_hit,
@@ -450,9 +451,9 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Returns whether this trap is the end of a handler: a breakpoint in `jprobe.S`.
     fn ends(registers: &Registers) -> bool {
-        let returned = bindings::rust_kprobes_jprobe_returned as *const () as u64;
-        let over = bindings::rust_kprobes_jprobe_over as *const () as u64;
-        let at = Self::hit_at(registers).get();
+        let returned = symbols::entry(bindings::rust_kprobes_jprobe_returned as *const () as usize);
+        let over = symbols::entry(bindings::rust_kprobes_jprobe_over as *const () as usize);
+        let at = Self::hit_at(registers);
         at == returned || at == over
     }
 

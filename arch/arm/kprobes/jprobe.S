@@ -65,13 +65,12 @@ ENTRY(rust_kprobes_jprobe_enter)
 	/* The handler has returned. */
 	.globl	rust_kprobes_jprobe_returned
 rust_kprobes_jprobe_returned:
-0:	breakpoint
+	breakpoint
 	b	.
  UNWIND(.fnend				)
 ENDPROC(rust_kprobes_jprobe_enter)
 
 /* The handler has called jprobe_return(), which has checked that it may. */
 ENTRY(rust_kprobes_jprobe_over)
- ARM(	breakpoint			)
- THUMB(	b	0b			)
+	breakpoint
 ENDPROC(rust_kprobes_jprobe_over)

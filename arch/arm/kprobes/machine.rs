@@ -51,6 +51,7 @@ use crate::{
     sys::{
         blacklist,
         prelude::*,
+        symbols,
         text, //
     }, //
 };
@@ -92,8 +93,7 @@ unsafe impl Machine for Arm {
 
     /// As in C, the sum of a symbol's address and an offset wraps. It may come from a pointer.
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
-        let at = function.after(offset).ok()?.get() as u32 & !Self::STATE.pointer_bit();
-        let at = TextAddr::new(at.into());
+        let at = symbols::entry(function.after(offset).ok()?.get() as usize);
         let on_entry = at == function;
         Some(ProbeAddr { at, on_entry })
     }

@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     contract::Returns,
-    sys::prelude::*, //
+    sys::{
+        prelude::*,
+        symbols, //
+    }, //
 };
 use core::ffi::CStr;
 
@@ -41,7 +44,7 @@ unsafe impl Returns for Arm {
 
     #[inline(always)]
     fn show_return_address(registers: &mut Registers, to: usize) {
-        registers.uregs[PC] = to & !(Self::STATE.pointer_bit() as usize);
+        registers.uregs[PC] = symbols::entry(to).get() as usize;
     }
 
     #[inline(always)]
