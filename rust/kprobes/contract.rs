@@ -40,7 +40,7 @@ use crate::{
         prelude::*,
         probe::{
             Chain,
-            Running, //
+            CurrentProbe, //
         },
         symbols,
         text,
@@ -61,9 +61,9 @@ use core::ffi::CStr;
 ///
 /// Implementers guarantee that
 ///
-/// - [`set_running`](Machine::set_running) writes only the current CPU's variable that
-///   [`running`](Machine::running) reads, and [`cpu_copy`](Machine::cpu_copy) returns the current
-///   CPU's copy;
+/// - [`set_current_probe`](Machine::set_current_probe) writes only the current CPU's variable that
+///   [`current_probe`](Machine::current_probe) reads, and [`cpu_copy`](Machine::cpu_copy) returns
+///   the current CPU's copy;
 /// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps;
 /// - after [`disarm`](Machine::disarm) has returned, no CPU traps there. If a CPU still handles an
 ///   earlier trap, [`is_stale`](Machine::is_stale) recognises its hit;
@@ -117,23 +117,23 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Returns whether this CPU handles a hit.
     #[inline(always)]
-    fn is_running(pinned: &Pinned) -> bool {
-        Self::running(pinned).is_some()
+    fn handles_hit(pinned: &Pinned) -> bool {
+        Self::current_probe(pinned).is_some()
     }
 
     /// Returns the probe whose hit this CPU handles: C's `current_kprobe`.
     #[inline(always)]
-    fn running(pinned: &Pinned) -> Option<Running> {
-        let running = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
+    fn current_probe(pinned: &Pinned) -> Option<CurrentProbe> {
+        let probe = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
         // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
-        unsafe { Running::from_word(running.read_volatile()) }
+        unsafe { CurrentProbe::from_word(probe.read_volatile()) }
     }
 
     /// Sets the probe whose hit this CPU handles.
     #[inline(always)]
-    fn set_running(running: Option<Running>, pinned: &Pinned) {
-        let word = running.map_or(core::ptr::null_mut(), Running::to_word);
-        // SAFETY: As in `running`; C takes NULL, or a probe that lives.
+    fn set_current_probe(probe: Option<CurrentProbe>, pinned: &Pinned) {
+        let word = probe.map_or(core::ptr::null_mut(), CurrentProbe::to_word);
+        // SAFETY: As in `current_probe`; C takes NULL, or a probe that lives.
         unsafe { Self::cpu_copy(&raw const bindings::current_kprobe, pinned).write_volatile(word) };
     }
 

@@ -40,10 +40,10 @@
 //! | `kprobe_ftrace_handler()` | `hit/ftrace.rs` |
 //! | `optimized_callback()` | `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
-//! | `get_kprobe()` of other code | `hit/breakpoint.rs`: `get_kprobe()` |
+//! | `get_kprobe()` of other code | `registry/points.rs`: `get_kprobe()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
-//! | – | `optimize/reasons.rs`: why a probe has no jump; debugfs shows it in `unoptimized` |
+//! | – | `optimize/reasons.rs`: the reason that was stored then, for `unoptimized` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries of x86 from C and assembly: the breakpoint trap's entry, declared in
-//! [`arch/x86/include/asm/kprobes.h`](srctree/arch/x86/include/asm/kprobes.h), and the entry of the
-//! return probes' trampoline.
+//! Entries of x86 from C and assembly: the breakpoint trap's entry, which `do_int3()` in
+//! [`arch/x86/kernel/traps.c`](srctree/arch/x86/kernel/traps.c) calls, and the entry of the return
+//! probes' trampoline.
 //!
 //! Interrupts are off in the breakpoint trap, and the trampoline disables preemption, so the task
 //! stays on its CPU.

@@ -42,7 +42,7 @@ use crate::{
         blacklist,
         modules::Loaded,
         prelude::*,
-        probe::Running,
+        probe::CurrentProbe,
         text, //
     }, //
 };
@@ -56,7 +56,7 @@ use core::{
 const IF: usize = flag::IF as usize;
 
 // SAFETY:
-// - `set_running` writes `current_kprobe`, and `cpu_copy` adds this CPU's distance;
+// - `set_current_probe` writes `current_kprobe`, and `cpu_copy` adds this CPU's distance;
 // - `arm` and `disarm` end with an IPI to all CPUs. A CPU in a trap or a step takes the IPI when
 //   the trap or the step is over, as both have interrupts off;
 // - a slot that CPUs leave by a jump is freed after a grace period of Tasks RCU.
@@ -94,7 +94,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn running(_pinned: &Pinned) -> Option<Running> {
+    fn current_probe(_pinned: &Pinned) -> Option<CurrentProbe> {
         let probe: *mut bindings::kprobe;
         // SAFETY: Reads this CPU's `current_kprobe`, which is as wide as a pointer.
         unsafe {
@@ -104,34 +104,34 @@ unsafe impl Machine for X86 {
                 options(att_syntax, nostack, preserves_flags, readonly));
         }
         // SAFETY: It is the value of `current_kprobe`.
-        unsafe { Running::from_word(probe) }
+        unsafe { CurrentProbe::from_word(probe) }
     }
 
     #[inline(always)]
-    fn is_running(_pinned: &Pinned) -> bool {
+    fn handles_hit(_pinned: &Pinned) -> bool {
         // SAFETY: Only compares this CPU's `current_kprobe`.
         unsafe {
             asm!("cmpq $0, %gs:{word}(%rip)",
-                "jne {running}",
+                "jne {hit}",
                 word = sym bindings::current_kprobe,
-                running = label { return true },
+                hit = label { return true },
                 options(att_syntax, nostack, readonly));
         }
         false
     }
 
     #[inline(always)]
-    fn set_running(running: Option<Running>, _pinned: &Pinned) {
-        match running {
+    fn set_current_probe(probe: Option<CurrentProbe>, _pinned: &Pinned) {
+        match probe {
             // SAFETY: Writes this CPU's `current_kprobe`. C may read the probe: by the invariant of
-            // `Running` it stays while it is the running one.
-            Some(running) => unsafe {
+            // `CurrentProbe` it stays while it is the current one.
+            Some(probe) => unsafe {
                 asm!("movq {probe}, %gs:{word}(%rip)",
-                    probe = in(reg) running.to_word(),
+                    probe = in(reg) probe.to_word(),
                     word = sym bindings::current_kprobe,
                     options(att_syntax, nostack, preserves_flags));
             },
-            // SAFETY: Writes this CPU's `current_kprobe`; NULL says that no probe is running.
+            // SAFETY: Writes this CPU's `current_kprobe`; NULL says that this CPU handles no hit.
             None => unsafe {
                 asm!("movq $0, %gs:{word}(%rip)",
                     word = sym bindings::current_kprobe,
@@ -321,10 +321,10 @@ mod tests {
         let busy = this_cpu::busy();
         let pinned = Pinned::new();
         let before = running();
-        X86::set_running(busy, &pinned);
+        X86::set_current_probe(busy, &pinned);
         let during = running();
-        let read_back = X86::running(&pinned) == busy;
-        X86::set_running(None, &pinned);
+        let read_back = X86::current_probe(&pinned) == busy;
+        X86::set_current_probe(None, &pinned);
         let after = running();
         drop(pinned);
 

@@ -88,7 +88,7 @@ fn register_one(
     *found = Some(place.at);
     probe.set_addr(place.at.get() as usize);
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
-    let kind = join(&mut registry.change(), place, probe, &mut batch.cache)?;
+    let kind = add_or_prepare(&mut registry.change(), place, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
         registry.points.insert(place.at, point)?;
@@ -100,19 +100,19 @@ fn register_one(
 
 /// Adds a probe to the point at its address. If there is none, or one whose text was freed,
 /// prepares the instruction and returns the kind of the point that is needed.
-fn join(
+fn add_or_prepare(
     change: &mut Change<'_>,
     place: ProbeAddr,
     probe: &'static Probe,
     cache: &mut SymbolCache,
 ) -> Result<Option<HitBy>, Refusal> {
     let at = place.at;
-    let point = unregistered(change.points, at, probe)?;
+    let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, place.on_entry);
     let kind = check::probeable(change.images, at, cache)?;
     probe.set(Flag::Ftrace, kind == HitBy::Ftrace);
     if let Some(point) = point {
-        admit(change, point, probe)?;
+        can_share(change, point, probe)?;
     }
     let Some(point) = point.filter(|point| !point.gone.get()) else {
         return check_and_prepare(change, at, kind, probe).map(Some);
@@ -136,7 +136,7 @@ fn join(
 }
 
 /// Refuses a probe that is registered, and warns of it. Returns the point at the probe's address.
-fn unregistered<'a>(
+fn refuse_registered<'a>(
     points: &'a Points,
     at: TextAddr,
     probe: &Probe,
@@ -149,8 +149,8 @@ fn unregistered<'a>(
     Ok(point)
 }
 
-/// Checks whether a point can have another probe.
-fn admit(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<(), Refusal> {
+/// Checks whether a point that has probes can have this one, too.
+fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<(), Refusal> {
     if !probe.is_jprobe() {
         Ok(())
     } else if point.probes.iter().any(Probe::is_jprobe) {
@@ -207,6 +207,6 @@ pub(crate) fn entry(
 ) -> Result<TextAddr, Refusal> {
     let at = check::entry(probe.target()?)?.at;
     *found = Some(at);
-    unregistered(points, at, probe)?;
+    refuse_registered(points, at, probe)?;
     Ok(at)
 }

@@ -17,10 +17,7 @@ use super::{
     CHUNK, //
 };
 use crate::{
-    registry::{
-        points,
-        prelude::*, //
-    },
+    registry::prelude::*,
     slots,
     sys::{
         preempt,

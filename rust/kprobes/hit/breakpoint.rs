@@ -20,12 +20,8 @@ use crate::{
         Next,
         Phase, //
     },
-    registry::{
-        points,
-        prelude::*, //
-    },
+    registry::prelude::*,
     sys::{
-        probe::Running,
         report,
         this_cpu::{
             self,
@@ -34,15 +30,22 @@ use crate::{
         }, //
     }, //
 };
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering, //
+use core::{
+    ops::ControlFlow::{
+        self,
+        Break,
+        Continue, //
+    },
+    sync::atomic::{
+        AtomicUsize,
+        Ordering, //
+    }, //
 };
 
 /// The number of steps that have ended before the instruction was executed. A fault has ended the
-/// step, or the step was a load that should have faulted in place of an emulation, and did not. The
-/// CPU then executes the breakpoint again, and the handlers run a second time, unless a fixup or an
-/// oops ends the fault.
+/// step; or emulation could not read memory, so the CPU ran a load of it to make it fault, and the
+/// load succeeded. The CPU then executes the breakpoint again, and the handlers run a second time,
+/// unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a step that has ended before the instruction was executed.
@@ -57,12 +60,12 @@ pub(crate) fn step_fault() {
 /// call on this path is that of the handler. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
-    if Current::is_running(pinned) {
+    if Current::handles_hit(pinned) {
         return nested(registers, pinned);
     }
     let (point, prepared) = match lookup(registers, pinned) {
-        Ok(found) => found,
-        Err(handled) => return handled,
+        Continue(found) => found,
+        Break(handled) => return handled,
     };
     let Some(probe) = point.probes.single_pre_only() else {
         return match point.probes.single() {
@@ -70,29 +73,29 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
             None => hit_slow(point, prepared, registers, pinned),
         };
     };
-    Current::set_running(Some(probe.running()), pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
         if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
             return begin_step(prepared, saved, pinned);
         }
     }
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
     true
 }
 
 /// Finds the point whose breakpoint was hit. If there is no point, or if the condition of its
-/// instruction fails, the hit is over, and the error is the result of [`breakpoint`].
+/// instruction fails, the hit is over, and `Break` has the result of [`breakpoint`].
 #[inline(always)]
 fn lookup<'a>(
     registers: &mut Registers,
     pinned: &'a Pinned,
-) -> Result<(&'a Point, &'a ArchInsn), bool> {
+) -> ControlFlow<bool, (&'a Point, &'a ArchInsn)> {
     let point = points::find(Current::hit_at(registers), pinned);
     match point.and_then(|point| Some((point, point.prepared()?))) {
-        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Err(true),
-        Some(found) => Ok(found),
-        None if Current::is_stale(registers) => Err(true),
-        None => Err(false),
+        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Break(true),
+        Some(found) => Continue(found),
+        None if Current::is_stale(registers) => Break(true),
+        None => Break(false),
     }
 }
 
@@ -105,7 +108,7 @@ fn hit_one_with_post(
     registers: &mut Registers,
     pinned: &Pinned,
 ) -> bool {
-    Current::set_running(Some(probe.running()), pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
         match Current::run(prepared, registers, true) {
             Next::Emulated => probe.call_post_handler(registers),
@@ -113,7 +116,7 @@ fn hit_one_with_post(
             Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
     true
 }
 
@@ -137,7 +140,7 @@ fn hit_slow(
             let (at, context) = (Current::insn_addr(prepared), Context::interrupted(pinned));
             jprobe::enter(jprobe, at, context, registers, pinned);
         }
-        None => Current::set_running(None, pinned),
+        None => Current::set_current_probe(None, pinned),
     }
     true
 }
@@ -147,7 +150,7 @@ fn hit_slow(
 #[inline(never)]
 fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let Some(point) = points::find(at, pinned) else {
-        return Current::set_running(None, pinned);
+        return Current::set_current_probe(None, pinned);
     };
     if let Some(prepared) = point.prepared() {
         // Not `keeps_breakpoint()`, which is true because of the jprobe, which has no post handler.
@@ -157,7 +160,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
         #[cfg(CONFIG_KPROBES_ON_FTRACE)]
         ftrace::resume(point, at, registers, pinned);
         #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
-        Current::set_running(None, pinned);
+        Current::set_current_probe(None, pinned);
     }
 }
 
@@ -176,11 +179,11 @@ fn execute(
         Next::Stepping(saved) => {
             // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
-            Current::set_running(newest.map(Probe::running), pinned);
+            Current::set_current_probe(newest.map(Probe::as_current), pinned);
             return begin_step(prepared, saved, pinned);
         }
     }
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
     true
 }
 
@@ -188,10 +191,10 @@ fn execute(
 /// breakpoint is a probe's.
 #[inline(always)]
 fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
-    // If all probes were disabled meanwhile, no probe is running. The CPU still handles a hit until
+    // If all probes were disabled meanwhile, there is no current probe. The CPU handles a hit until
     // the step ends, so the busy probe stands for them.
-    if !Current::is_running(pinned) {
-        Current::set_running(this_cpu::busy(), pinned);
+    if !Current::handles_hit(pinned) {
+        Current::set_current_probe(this_cpu::busy(), pinned);
     }
     Current::this_cpu(pinned).now.set(Hit {
         phase: Phase::Stepping,
@@ -199,19 +202,6 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
         saved,
     });
     true
-}
-
-/// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`points::find`].
-pub(crate) fn get_kprobe(at: TextAddr, pinned: &Pinned) -> Option<Running> {
-    let point = points::find(at, pinned)?;
-    point.probes.iter().next().map(Probe::running)
-}
-
-/// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
-#[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
-pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
-    let point = points::find(at, pinned);
-    point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
 
 /// Finishes the step and its hit if this trap ends a step. Returns whether the trap ends a step.
@@ -234,12 +224,12 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         match point.probes.single() {
             Some(probe) => {
                 // The point may have got another probe in place of the one that began the step.
-                Current::set_running(Some(probe.running()), pinned);
+                Current::set_current_probe(Some(probe.as_current()), pinned);
                 probe.call_post_handler(registers);
             }
             None => call_post_handlers(point, registers, pinned),
         }
-        Current::set_running(None, pinned);
+        Current::set_current_probe(None, pinned);
     } else {
         if end == AfterStep::Again {
             step_fault();
@@ -253,23 +243,23 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
 #[inline(never)]
 pub(super) fn end_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
-    let (outer, prev_running) = (cpu.outer.get(), cpu.prev_running.get());
+    let (outer, prev_probe) = (cpu.outer.get(), cpu.prev_probe.get());
     if phase == Phase::NestedStep {
         cpu.now.set(outer);
-        Current::set_running(prev_running, pinned);
+        Current::set_current_probe(prev_probe, pinned);
     } else {
         cpu.now.set(Hit {
             phase: Phase::Handling,
             ..cpu.now.get()
         });
-        Current::set_running(None, pinned);
+        Current::set_current_probe(None, pinned);
     }
 }
 
 /// Returns the point whose instruction is being stepped.
 #[inline(always)]
 pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a ArchInsn)> {
-    if !hit.phase.is_stepping() || !Current::is_running(pinned) {
+    if !hit.phase.is_stepping() || !Current::handles_hit(pinned) {
         return None;
     }
     let point = points::find(hit.at, pinned)?;
@@ -294,8 +284,8 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
 #[inline(never)]
 fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> bool {
     let (point, prepared) = match lookup(registers, pinned) {
-        Ok(found) => found,
-        Err(handled) => return handled,
+        Continue(found) => found,
+        Break(handled) => return handled,
     };
     let cpu = Current::this_cpu(pinned);
     let outer = cpu.now.get();
@@ -306,15 +296,15 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> bool {
     point.probes.iter().for_each(Probe::miss);
     if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
         cpu.outer.set(outer);
-        cpu.prev_running.set(Current::running(pinned));
+        cpu.prev_probe.set(Current::current_probe(pinned));
         cpu.now.set(Hit {
             phase: Phase::NestedStep,
             at: Current::insn_addr(prepared),
             saved,
         });
         let enabled = point.probes.iter().find(|probe| probe.is_enabled());
-        let running = enabled.map(Probe::running).or_else(this_cpu::busy);
-        Current::set_running(running, pinned);
+        let probe = enabled.map(Probe::as_current).or_else(this_cpu::busy);
+        Current::set_current_probe(probe, pinned);
     }
     true
 }

@@ -17,21 +17,21 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Handles a fault on a CPU that handles a hit. Returns whether the fault handler of the running
+/// Handles a fault on a CPU that handles a hit. Returns whether the fault handler of the current
 /// probe has resolved the fault.
 ///
 /// If a stepped copy has faulted, the registers become the registers at the probed instruction,
 /// which the rest of the kernel expects, and the hit is over. The fault handler is not called for a
 /// fault of an interrupt or NMI that came during the hit, nor for a fault in a fault handler.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
-    let running = Current::running(pinned);
+    let current = Current::current_probe(pinned);
     let cpu = Current::this_cpu(pinned);
     let ours = if cpu.now.get().phase.is_stepping() {
         faulted(registers, pinned)
     } else {
         cpu.context.get() == Context::now(pinned)
     };
-    ours && running.is_some_and(|running| handle(running.probe(pinned), registers, trap, pinned))
+    ours && current.is_some_and(|current| handle(current.probe(pinned), registers, trap, pinned))
 }
 
 /// Calls a fault handler. The context is cleared meanwhile: the fault handler has interrupted

@@ -16,10 +16,7 @@ use super::{
     jprobe, //
 };
 use crate::{
-    registry::{
-        points,
-        prelude::*, //
-    },
+    registry::prelude::*,
     sys::ftrace, //
 };
 
@@ -34,14 +31,14 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     if !point.armed.is(armed) {
         return;
     }
-    if Current::is_running(pinned) {
+    if Current::handles_hit(pinned) {
         return count(point);
     }
     let Some(probe) = point.probes.single() else {
         return hit_slow(point, at, registers, pinned);
     };
     let next = Current::enter_ftrace(registers, at);
-    Current::set_running(Some(probe.running()), pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
         if probe.has_post_handler() {
             Current::pass_ftrace(registers, at);
@@ -49,7 +46,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
         }
         Current::set_ip(registers, next);
     }
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
 }
 
 #[cold]
@@ -66,7 +63,7 @@ fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pin
         return go_on(point, at, next, registers, pinned);
     };
     let Some(jprobe) = probe.jprobe() else {
-        return Current::set_running(None, pinned);
+        return Current::set_current_probe(None, pinned);
     };
     if ftrace::leads_elsewhere(at) {
         probe.miss();
@@ -84,7 +81,7 @@ fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers,
         call_post_handlers(point, registers, pinned);
     }
     Current::set_ip(registers, next);
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
 }
 
 /// Finishes a hit after its last handler, the jprobe's, has ended. The CPU continues with these

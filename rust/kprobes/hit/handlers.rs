@@ -7,18 +7,18 @@ use crate::{
     sys::this_cpu, //
 };
 
-/// Makes a probe the running one of this CPU, before its handler is called.
+/// Makes a probe the current one of this CPU, before its handler is called.
 ///
-/// If the probe has a fault handler, notes the context of the handlers first. The running probe is
+/// If the probe has a fault handler, notes the context of the handlers first. The current probe is
 /// [`busy`](this_cpu::busy) until then: a fault meanwhile calls no fault handler, and a hit that
 /// interrupts this function is nested, so it does not note its own context.
 #[inline(always)]
-pub(crate) fn make_running(probe: &Probe, pinned: &Pinned) {
+pub(crate) fn make_current(probe: &Probe, pinned: &Pinned) {
     if probe.has_fault_handler() {
-        Current::set_running(this_cpu::busy(), pinned);
+        Current::set_current_probe(this_cpu::busy(), pinned);
         note_context(pinned);
     }
-    Current::set_running(Some(probe.running()), pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
 }
 
 /// Notes the context in which the handlers are called.
@@ -39,7 +39,7 @@ pub(super) fn call_pre_handlers<'a>(
 ) -> Option<&'a Probe> {
     point.probes.iter().find(|probe| {
         probe.is_enabled() && {
-            make_running(probe, pinned);
+            make_current(probe, pinned);
             probe.call_pre_handler(registers)
         }
     })
@@ -50,7 +50,7 @@ pub(super) fn call_pre_handlers<'a>(
 pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &Pinned) {
     for probe in point.probes.iter() {
         if probe.has_post_handler() && probe.is_enabled() {
-            make_running(probe, pinned);
+            make_current(probe, pinned);
             probe.call_post_handler(registers);
         }
     }
@@ -60,11 +60,11 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
 /// `kprobe_busy_begin()`. Preemption is off meanwhile.
 pub(crate) fn busy_begin() {
     let pinned = Pinned::new();
-    Current::set_running(this_cpu::busy(), &pinned);
+    Current::set_current_probe(this_cpu::busy(), &pinned);
     pinned.keep_disabled();
 }
 
 /// Ends the busy state: C's `kprobe_busy_end()`. [`busy_begin`] has left `pinned`.
 pub(crate) fn busy_end(pinned: Pinned) {
-    Current::set_running(None, &pinned);
+    Current::set_current_probe(None, &pinned);
 }

@@ -66,7 +66,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
 /// code that has interrupted one.
 pub(crate) fn stack(pinned: &Pinned) -> Option<usize> {
     let cpu = Current::this_cpu(pinned);
-    let here = Current::is_running(pinned)
+    let here = Current::handles_hit(pinned)
         && cpu.now.get().phase == Phase::InJprobe
         && cpu.context.get() == Context::now(pinned);
     here.then(|| Current::stack(pinned))

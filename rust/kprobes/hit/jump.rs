@@ -7,7 +7,7 @@
 //! C counterpart: `optimized_callback()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
 
-use super::handlers::make_running;
+use super::handlers::make_current;
 use crate::{
     registry::prelude::*,
     sys::probe::chain::{
@@ -22,7 +22,7 @@ use crate::{
 /// Fast path: one enabled probe on a CPU that handles no hit.
 #[inline(always)]
 pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
-    if Current::is_running(pinned) {
+    if Current::handles_hit(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
     let summary = probes.summary();
@@ -34,17 +34,17 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
             _ => walk_jumped(probes, registers, pinned),
         };
     };
-    Current::set_running(Some(probe.running()), pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
     probe.call_pre_handler(registers);
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
 }
 
 /// Calls the pre handlers of `newest` and all older probes, which are all plain. Out of line: the
 /// caller need not save the registers that the loop uses.
 #[inline(never)]
 fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
-    // No probe has a fault handler, so the newest one can be the running probe for all.
-    Current::set_running(Some(newest.running()), pinned);
+    // No probe has a fault handler, so the newest one can be the current probe for all.
+    Current::set_current_probe(Some(newest.as_current()), pinned);
     List::from(newest).for_each(|probe| {
         if probe.has_pre_handler() {
             probe.call_pre_handler(registers);
@@ -52,7 +52,7 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
             unlikely();
         }
     });
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
 }
 
 /// Empty cold function: marks the caller's branch unlikely.
@@ -65,12 +65,12 @@ fn unlikely() {}
 #[inline(never)]
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
-        make_running(probe, pinned);
+        make_current(probe, pinned);
         // The jprobe was added after the CPU took the jump. A detour cannot continue in the
         // jprobe's handler.
         if probe.call_pre_handler(registers) && probe.is_jprobe() {
             probe.miss();
         }
     }
-    Current::set_running(None, pinned);
+    Current::set_current_probe(None, pinned);
 }

@@ -30,6 +30,7 @@ use crate::{
         preempt::Pinned,
         probe::{
             Chain,
+            CurrentProbe,
             Probe, //
         }, //
     },
@@ -160,6 +161,19 @@ static POINTS: Table<Point> = Table::empty();
 #[inline(always)]
 pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
     POINTS.find(at, pinned)
+}
+
+/// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`find`].
+pub(crate) fn get_kprobe(at: TextAddr, pinned: &Pinned) -> Option<CurrentProbe> {
+    let point = find(at, pinned)?;
+    point.probes.iter().next().map(Probe::as_current)
+}
+
+/// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
+#[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
+pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
+    let point = find(at, pinned);
+    point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
 
 /// Returns the address that a probe was registered at, or zero.

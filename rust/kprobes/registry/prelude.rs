@@ -4,6 +4,7 @@
 
 pub(crate) use super::{
     points::{
+        self,
         ArchInsn,
         HitBy,
         Point,

@@ -5,10 +5,7 @@
 //! C counterpart: `recover_probed_instruction()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
-use super::{
-    points,
-    prelude::*, //
-};
+use super::prelude::*;
 use crate::sys::text;
 
 /// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Returns

@@ -93,14 +93,14 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
         return all_returned(registers, frame, pinned);
     };
     let handler = probe.handler();
-    if handler.is_some() && (Current::is_running(pinned) || probe.entry().has_fault_handler()) {
+    if handler.is_some() && (Current::handles_hit(pinned) || probe.entry().has_fault_handler()) {
         return all_returned(registers, frame, pinned);
     }
     Current::show_return_address(registers, to);
     if let Some(handler) = handler {
-        Current::set_running(Some(probe.entry().running()), pinned);
+        Current::set_current_probe(Some(probe.entry().as_current()), pinned);
         handler(instance, registers);
-        Current::set_running(None, pinned);
+        Current::set_current_probe(None, pinned);
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
     unsafe { Current::unhook(registers, to) };
@@ -161,13 +161,13 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
     };
     instance.set_return_address(to);
     let context = &Current::this_cpu(pinned).context;
-    let (outer, outer_context) = (Current::running(pinned), context.get());
-    handlers::make_running(probe.entry(), pinned);
+    let (outer, outer_context) = (Current::current_probe(pinned), context.get());
+    handlers::make_current(probe.entry(), pinned);
     handler(instance, registers);
     // No fault handler is called for faults of an interrupt that comes now.
-    Current::set_running(this_cpu::busy(), pinned);
+    Current::set_current_probe(this_cpu::busy(), pinned);
     context.set(outer_context);
-    Current::set_running(outer, pinned);
+    Current::set_current_probe(outer, pinned);
 }
 
 /// Finds the instance with this frame among the instances older than `last`, or among all if `last`

@@ -137,8 +137,8 @@ pub(crate) unsafe fn from_c<'a, T: OfClient>(
 
 impl Probe {
     /// Returns the value of `current_kprobe` while a CPU handles a hit of this probe.
-    pub(crate) fn running(&self) -> Running {
-        Running(NonNull::from(self))
+    pub(crate) fn as_current(&self) -> CurrentProbe {
+        CurrentProbe(NonNull::from(self))
     }
 
     /// Returns the pointer to C's `struct kprobe`.
@@ -341,10 +341,10 @@ pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
 /// The pointer leads to a probe that is registered until no CPU handles its hit any more, or to a
 /// probe that is never freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Running(NonNull<Probe>);
+pub(crate) struct CurrentProbe(NonNull<Probe>);
 
-impl Running {
-    /// Returns the running probe of a pointer; `None` for NULL.
+impl CurrentProbe {
+    /// Returns the value for a pointer; `None` for NULL.
     ///
     /// # Safety
     ///

@@ -15,7 +15,7 @@ use super::{
         self,
         Context, //
     },
-    probe::Running, //
+    probe::CurrentProbe, //
 };
 use crate::{
     model::hit_state::Phase,
@@ -80,7 +80,7 @@ pub(crate) struct Cpu {
     /// The outer hit, which the current hit has interrupted.
     pub(crate) outer: Cell<Hit>,
     /// The `current_kprobe` of the outer hit.
-    pub(crate) prev_running: Cell<Option<Running>>,
+    pub(crate) prev_probe: Cell<Option<CurrentProbe>>,
     /// The context in which a handler runs, if its probe also has a handler for faults.
     pub(crate) context: Cell<Context>,
 }
@@ -150,7 +150,7 @@ impl JprobeState {
 
 /// Returns the value of `current_kprobe` while no probe may be handled: our own probe, which has no
 /// handler and is never freed.
-pub(crate) fn busy() -> Option<Running> {
+pub(crate) fn busy() -> Option<CurrentProbe> {
     // SAFETY: The probe is a static of C, so it is never freed.
-    unsafe { Running::from_word((&raw const bindings::rust_kprobes_busy).cast_mut()) }
+    unsafe { CurrentProbe::from_word((&raw const bindings::rust_kprobes_busy).cast_mut()) }
 }

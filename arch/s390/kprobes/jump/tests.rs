@@ -274,9 +274,9 @@ mod cases {
         let jump = Jump::at(function, &chain);
         CALLS.store(0, Ordering::Relaxed);
         let pinned = Pinned::new();
-        S390::set_running(this_cpu::busy(), &pinned);
+        S390::set_current_probe(this_cpu::busy(), &pinned);
         State::pattern(0).run(function);
-        S390::set_running(None, &pinned);
+        S390::set_current_probe(None, &pinned);
         drop(pinned);
         // SAFETY: It is there.
         let missed = unsafe { (*probe.as_c()).nmissed };

@@ -219,9 +219,9 @@ mod cases {
         };
         let before = missed();
         let pinned = Pinned::new();
-        X86::set_running(crate::sys::this_cpu::busy(), &pinned);
+        X86::set_current_probe(crate::sys::this_cpu::busy(), &pinned);
         State::pattern(0).run(function);
-        X86::set_running(None, &pinned);
+        X86::set_current_probe(None, &pinned);
         drop(pinned);
         let after = missed();
         let is_there = jump.is_ok();
