@@ -220,31 +220,20 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
                           'mend the files they complain about')
 
 
-# Each option of our configurations, with the file of the kernel's that a patch
-# changes and the line there that offers it.
-_OFFERS = (
-    *((option, 'arch/Kconfig', f'source "rust/{folder}/Kconfig"')
-      for option, folder in (
-          ('RUST_KPROBES_KUNIT_TEST', 'kprobes'),
-          ('RUST_KPROBES', 'kprobes/core'),
-          ('RUST_KPROBES_JUMPS', 'kprobes/optimize'),
-          ('RUST_KPROBES_RETURNS', 'kprobes/returns'),
-          ('SAMPLE_KRETPROBES', 'kprobes/returns'),
-          ('RUST_KPROBES_JPROBES', 'kprobes/jprobes'),
-          ('RUST_KERNEL_KPROBES_KUNIT_TEST', 'kernel/kprobes'))),
-    ('KPROBES_CLAUSES_KUNIT_TEST', 'lib/Kconfig.debug',
-     'source "lib/tests/kprobes/Kconfig"'),
-    *((option, path, f'config {option}') for option, path in (
-        ('SAMPLE_KPROBES_BATCH', 'samples/Kconfig'),
-        ('SAMPLE_JPROBES', 'samples/Kconfig'),
-        ('SAMPLE_RUST_KPROBE', 'samples/rust/Kconfig'),
-        ('SAMPLE_RUST_KPROBE_FAULT', 'samples/rust/Kconfig'))))
+def _offered(tree: Path) -> set[str]:
+    """The options that Kconfig comes by in TREE for x86_64."""
+    files, found = ['Kconfig'], set()
+    for name in files:
+        text = (tree / name.replace('$(SRCARCH)', 'x86')).read_text()
+        files += re.findall(r'^\s*source "(.*)"', text, re.M)
+        found |= set(re.findall(r'^\s*(?:menu)?config (\w+)$', text, re.M))
+    return {f'CONFIG_{option}' for option in found}
 
 
-def _absent(tree: Path) -> tuple[str, ...]:
-    """The options of our configurations that TREE does not have yet."""
-    return tuple(f'CONFIG_{option}' for option, path, line in _OFFERS
-                 if f'\n{line}\n' not in (tree / path).read_text())
+def _absent(tree: Path, impl: str) -> set[str]:
+    """The options of our configuration with IMPL that TREE does not have yet."""
+    return fragments.settings(
+        fragments.chosen('x86_64', impl, 'bench')).keys() - _offered(tree)
 
 
 def _build(tree: Path, impl: str, position: str, log_name: str,
@@ -255,8 +244,8 @@ def _build(tree: Path, impl: str, position: str, log_name: str,
     with progress.Stage(f'series {position} {impl}', planned) as stage:
         command = kernel.make_command('x86_64', obj, tree)
         fragments.write(tree, obj, 'x86_64', impl, 'bench', command,
-                        _absent(tree))
-        if impl == 'c' and 'CONFIG_RUST_KPROBES_KUNIT_TEST' not in _absent(tree):
+                        _absent(tree, impl))
+        if impl == 'c' and 'CONFIG_RUST_KPROBES_KUNIT_TEST' in _offered(tree):
             procs.output([tree / 'scripts/config', '--file', obj / '.config',
                           '--enable', 'RUST_KPROBES_KUNIT_TEST'])
         log = obj / log_name
@@ -298,16 +287,15 @@ def _build_with(mails: list[Path], tree: Path) -> None:
         if not last and '\nnew file mode ' in mail.read_text(errors='replace'):
             continue
         for impl in ('c', 'rust'):
-            if impl == 'rust' and 'CONFIG_RUST_KPROBES' in _absent(tree):
+            if impl == 'rust' and 'CONFIG_RUST_KPROBES' not in _offered(tree):
                 continue
             _build(tree, impl, f'{number}/{len(mails)}',
                    f'build-{number}.log', 3 if impl in begun else 12)
             begun.add(impl)
-    for option, path, line in _OFFERS:
-        if f'CONFIG_{option}' in _absent(tree):
-            raise env.Refusal(f'a line {line} by some mail',
-                              f'{path} never has it',
-                              'is its patch still in patches/?')
+    if absent := _absent(tree, 'rust'):
+        raise env.Refusal('each option of our configuration by some mail',
+                          f'no {", ".join(sorted(absent))}',
+                          'is its patch still in patches/?')
 
 
 def mails() -> list[Path]:
