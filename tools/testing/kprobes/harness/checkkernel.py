@@ -12,7 +12,6 @@ import complaints
 import env
 import procs
 import progress
-import rethooks
 from kernel import Built
 from ktap import Result, verdict
 
@@ -125,12 +124,6 @@ def _script(name: str, script: str, *words: object) -> Result:
         name, ['python3', env.KPROBES / script, *words]))
 
 
-def _rethook(built: Built) -> Result:
-    """The kernel has what other users of return hooks call."""
-    return verdict('check-kernel.rethook', '; '.join(rethooks.troubles(
-        built.tree, built.machine.folder, rethooks.symbols(built))))
-
-
 def run(built: Built, neutral: bool = True) -> list[Result]:
     """All checks of a built kernel; unless NEUTRAL, of its architecture alone."""
     hit_path, objects = 'check-hit-path.py', _objects(built)
@@ -140,8 +133,6 @@ def run(built: Built, neutral: bool = True) -> list[Result]:
             _script('text', hit_path, '--text-of', *objects)]
         if built.has('KASAN'):
             results.append(_script('kasan', 'check-kasan.py', *objects))
-        if built.machine.rethooks and built.has('RETHOOK'):
-            results.append(_rethook(built))
         results += [_clippy(built),
                     _clippy(built, 'clippy-without-tests', tests=False),
                     rustdoc(built)]

@@ -8,7 +8,6 @@ import check
 import checkkernel
 import cli
 import complaints
-import rethooks
 import series
 from ktap import Result
 from tests import support
@@ -22,24 +21,6 @@ class Objects(support.Case):
             self.assertEqual(
                 checkkernel._objects(types.SimpleNamespace(obj=self.tmp)),
                 [self.tmp / folder for folder in ['rust/kprobes', *more]])
-
-
-class Rethooks(support.Case):
-    """Which other parts of the kernel use return hooks."""
-
-    def test_each_user_has_what_it_calls(self) -> None:
-        self.write('kernel/trace/rethook.c', 'void rethook_hook(void) {}\n')
-        for path, text, trouble in (
-                ('arch/x86/kernel/rethook.c', 'rethook_other();\n', []),
-                ('lib/a.c', '/* rethook_other() */\n// rethook\n', []),
-                ('kernel/a.c', 'x = rethook_hook(y);\n', []),
-                ('kernel/a.c', 'x = rethook_try_get(y);\n',
-                 ['kernel/a.c calls rethook_try_get(), which the kernel does '
-                  'not have'])):
-            source = self.write(path, text)
-            self.assertEqual(rethooks.troubles(self.tmp, 'x86',
-                                               {'rethook_hook'}), trouble)
-            source.unlink()
 
 
 class Clippy(support.Case):
