@@ -80,14 +80,16 @@ def add_kernel(lanes: Lanes, arch: str, impl: str, neutral: bool) -> None:
 
 def run() -> int:
     """The command; its exit status."""
+    # Refused before anything begins.
+    kernels = [(arch, variables.impl_in(arch)) for arch in variables.arches()]
     tally = results.Tally()
     lanes = Lanes(tally)
     progress.limit_all(COLD, WARM)
     group = Group('check and host tests', HOST)
     lanes.compile(group, 'check.run', checks)
     lanes.guest(group, 'host.run', host_tests)
-    for number, arch in enumerate(variables.arches()):
-        add_kernel(lanes, arch, variables.impl_in(arch), number == 0)
+    for number, (arch, impl) in enumerate(kernels):
+        add_kernel(lanes, arch, impl, number == 0)
     lanes.run()
     progress.summary()
     return tally.close()

@@ -12,11 +12,7 @@ import arches as records
 import env
 import source
 
-# These work on a kernel of ARCH that has the implementation asked for.
-_OF_A_KERNEL = ('test', 'kernel', 'kunit', 'selftest', 'storm',
-                'check-kernel', 'docs')
 _OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
-_SHOWN = ('run', 'shell', 'module')
 # {variable: the commands that read it}, where others would ignore it.
 _READ_BY = {'ARGS': ('storm', 'module', 'test-clients', 'host-fuzz'),
             'TEST': ('host-test', 'kunit', 'selftest')}
@@ -73,11 +69,6 @@ def _check_command(name: str) -> None:
             ', '.join(f'{variable}={os.environ[variable]}' for variable in given),
             'make test-all PIECE=c-arm runs one kernel of the matrix; '
             'PIECE=x names them all')
-    if name in _SHOWN:
-        shown(arch())
-    elif name in _OF_A_KERNEL:
-        for of in arches() if name == 'test' else [arch()]:
-            impl_in(of)
     if name == 'storm' and not records.of(arch()).back_end:
         raise env.Refusal(
             'an architecture that has a storm', f'ARCH={arch()}',

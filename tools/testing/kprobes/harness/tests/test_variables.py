@@ -105,16 +105,6 @@ class Refused(support.Case):
             for command in ('host-test', 'kunit', 'selftest'):
                 variables.check(command)
 
-    def test_the_implementation_must_be_there(self) -> None:
-        self.given(ARCH='ppc64le')
-        self.refused_by(('test', 'kernel', 'kunit', 'selftest', 'storm',
-                         'check-kernel'), 'IMPL=c for ppc64le',
-                        'no back end of ours yet')
-        self.given(ARCH='ppc64le', IMPL='rust')
-        self.refused_by(('run', 'shell'), 'IMPL=c for ppc64le', 'IMPL=rust')
-        self.given(ARCH='ppc64le', IMPL='c')
-        variables.check('test')
-
     def test_by_kp_before_there_is_a_harness(self) -> None:
         for command, given, words in (
                 ('kernel', {'CACHE': '/proc/none'},
@@ -124,9 +114,12 @@ class Refused(support.Case):
                   for name in ('KSRC', 'DIR')),
                 ('kernel', {'ARCH': 'mips'}, ('ARCH= one of x86_64 arm', 'mips')),
                 ('run', {'IMPL': 'go'}, ('IMPL= one of rust c', 'go')),
-                *((command, {'ARCH': 'ppc64le', **more},
-                   ('IMPL=c for ppc64le', 'IMPL=rust'))
-                  for command, more in (('kernel', {}), ('run', {'IMPL': 'rust'}))),
+                *((command, {'ARCH': 'ppc64le', 'IMPL': impl},
+                   ('IMPL=c for ppc64le', 'IMPL=rust', 'no back end of ours yet'))
+                  for command, impl in (
+                      *((command, '') for command in (
+                          'test', 'kernel', 'kunit', 'selftest', 'storm', 'check-kernel', 'docs')),
+                      *((command, 'rust') for command in ('run', 'shell', 'bench')))),
                 ('module', {}, ('DIR= the folder of a module', 'no DIR'))):
             done = subprocess.run(
                 ['bash', env.KPROBES / 'kp', command], text=True, check=False,
