@@ -169,11 +169,6 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
     return rows, console.seconds, image
 
 
-def _minutes(arch: Arch, impl: str, names: tuple[str, ...]) -> float:
-    """Planned for the boots NAMES of one implementation."""
-    return max(sum(arch.minutes[impl][name] for name in lane if name in names) for lane in LANES)
-
-
 def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
              ) -> Result:
     """The rows of one implementation."""
@@ -183,8 +178,9 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
                           'it is off', 'see config/bench.config')
     modules = kernel.ours(built, SOURCES.relative_to(env.REPO))
     started = time.monotonic()
-    with progress.Stage(f'bench {impl}' + (' quick' if names == QUICK else ''),
-                        _minutes(table, impl, names)) as stage:
+    quick = names == QUICK
+    with progress.Stage(f'bench {impl}' + ' quick' * quick,
+                        1 if quick else table.minutes[impl]) as stage:
         stage.expected = sum(1 + row.traps for row in _rows(wanted))
 
         def tick(line: str) -> None:

@@ -46,8 +46,8 @@ class Arch:
     optimized: tuple[tuple[str, str], ...]
     # How often registering or unregistering may disturb other CPUs.
     rounds: dict[str, int]
-    # Minutes that one boot has been seen to take on two busy cores.
-    minutes: dict[str, dict[str, float]]
+    # Minutes that all boots have been seen to take on two busy cores, by implementation.
+    minutes: dict[str, float]
     # What other CPUs have to do, and how many probes are many for that.
     rounds_title: str = 'Interrupting all other CPUs (function call interrupts)'
     many: int = 100
