@@ -20,6 +20,8 @@
 //! `abi/ftrace.rs`, `returns/abi.rs` and `jprobes/abi.rs`.
 
 mod isa;
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+pub(crate) mod tests;
 
 pub(crate) use isa::{
     Isa,

@@ -1,32 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Detours at work: functions of `detour_test.S` run bare, then with a jump in them.
+//! Detours at work: functions of `detour_test.S` run bare, then with a [`Jump`] in them.
 //!
-//! A jump is put in and taken out by what the back end provides, under the text lock; nothing is
-//! registered. So all registers and the condition code can be compared, and what handlers see.
+//! All registers and the condition code are compared, and what handlers see.
 
 use super::{
     super::frame::Trapped,
     *, //
 };
-use crate::{
-    model::{
-        symbol,
-        text_metadata::Alone, //
-    },
-    sys::{
-        probe::{
-            from_c,
-            Probe, //
-        },
-        this_cpu, //
-    }, //
-};
+use crate::contract::tests::now;
 use core::sync::atomic::{
     AtomicPtr,
     AtomicUsize,
     Ordering, //
 };
+
+type Jump = crate::contract::tests::Jump<S390>;
 
 /// The address of one of the functions.
 macro_rules! function {
@@ -118,74 +107,12 @@ unsafe extern "C" fn change(_: *mut bindings::kprobe, regs: *mut bindings::pt_re
     1
 }
 
-type Handler = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
-
-/// A probe of a client's, which stays.
-fn probe(handler: Handler) -> Result<&'static Probe, Refusal> {
-    let probe = bindings::kprobe {
-        pre_handler: Some(handler),
-        ..Default::default()
-    };
-    let probe = KBox::new(probe, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
-    let probe = KBox::into_raw(probe);
-    // SAFETY: Nobody frees it.
-    let probes = unsafe { from_c::<Probe>(&raw const probe, 1) }?;
-    probes.first().copied().flatten().ok_or(Refusal::NoProbe)
-}
-
-/// Frees it after all.
-fn free(probe: &'static Probe) {
-    // SAFETY: It came from a box, and no detour leads to it any more.
-    drop(unsafe { KBox::from_raw(probe.as_c()) });
-}
-
-/// An instruction with a jump, which is there as long as this.
-struct Jump {
+/// Puts a jump in the place of one of the functions' instructions.
+fn jump_at(
     at: TextAddr,
-    prepared: ArchInsn,
-    detour: Detour,
-}
-
-impl Jump {
-    /// Makes it, and puts it in.
-    fn at(at: TextAddr, chain: &Chain) -> Result<Self, NoJump> {
-        let mut text = text::Lock::new();
-        let function = TextRange::with_len(at, 16)?;
-        let prepared = S390::prepare(at, function, false, &mut text::read, &mut text);
-        let (prepared, read) = (prepared?, &mut text::read);
-        let group = symbol::split_group(c"");
-        S390::branch_targets(function, group, &Alone, read, &mut text)?;
-        let detour = S390::make_detour(at, function, &(), &prepared, &Alone, read, &mut text)?;
-        S390::set_owner(&detour, Some(chain));
-        let jump = Self {
-            at,
-            prepared,
-            detour,
-        };
-        S390::arm(&mut core::iter::once(&jump.prepared), &mut text);
-        S390::optimize(&|each| each(at, &jump.prepared, &jump.detour), &mut text);
-        Ok(jump)
-    }
-
-    fn slot(&self) -> u64 {
-        self.detour.slot.at().get()
-    }
-}
-
-impl Drop for Jump {
-    fn drop(&mut self) {
-        let (at, text) = (self.at, &mut text::Lock::new());
-        S390::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
-        S390::disarm(&mut core::iter::once(&self.prepared), text);
-        S390::set_owner(&self.detour, None);
-    }
-}
-
-/// What is at an address now.
-fn now(at: TextAddr) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    let _ = text::read(at, &mut bytes);
-    bytes
+    handler: unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int,
+) -> Result<Jump, NoJump> {
+    Jump::at(at, TextRange::with_len(at, 16)?, handler)
 }
 
 /// Does a function leave with a jump at `at` what it leaves without, and is the handler called once
@@ -193,13 +120,9 @@ fn now(at: TextAddr) -> [u8; 8] {
 fn runs_the_same(function: TextAddr, at: TextAddr) -> bool {
     let before = now(at);
     let bare = [0, 1, 2, 3].map(|cc| State::pattern(cc).run(function));
-    let Ok(probe) = probe(look) else {
-        return false;
-    };
-    let chain = Chain::of(probe);
     // SAFETY: Numbers.
     let mut shown: bindings::pt_regs = unsafe { core::mem::zeroed() };
-    let Ok(jump) = Jump::at(at, &chain) else {
+    let Ok(jump) = jump_at(at, look) else {
         return false;
     };
     let mut same = S390::is_jump(&now(at));
@@ -217,7 +140,6 @@ fn runs_the_same(function: TextAddr, at: TextAddr) -> bool {
     same &= State::pattern(0).run(function) == bare[0];
     same &= CALLS.load(Ordering::Relaxed) == bare.len();
     same &= TRACED.load(Ordering::Relaxed) == bare.len();
-    free(probe);
     same
 }
 
@@ -251,82 +173,53 @@ mod cases {
     }
 
     #[test]
-    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), Refusal> {
+    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_relative);
-        let probe = probe(change)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(function, &chain);
-        let is_there = jump.is_ok();
+        let jump = jump_at(function, change)?;
         let (bare, end) = (State::pattern(1), State::pattern(1).run(function));
         drop(jump);
-        free(probe);
-        assert!(is_there);
         assert_eq!((end.gprs[5], end.cc), (0x77, 2));
         assert_eq!((end.gprs[2], end.gprs[3]), (function.get(), bare.gprs[3]));
         Ok(())
     }
 
     #[test]
-    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), Refusal> {
+    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_carry);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(function, &chain);
+        let jump = jump_at(function, look)?;
         CALLS.store(0, Ordering::Relaxed);
-        let pinned = Pinned::new();
-        S390::set_current_probe(this_cpu::busy(), &pinned);
-        State::pattern(0).run(function);
-        S390::set_current_probe(None, &pinned);
-        drop(pinned);
-        // SAFETY: It is there.
-        let missed = unsafe { (*probe.as_c()).nmissed };
-        let is_there = jump.is_ok();
+        let missed = jump.missed_in_a_hit(|| _ = State::pattern(0).run(function));
         drop(jump);
-        free(probe);
-        assert!(is_there);
         assert_eq!((missed, CALLS.load(Ordering::Relaxed)), (1, 0));
         Ok(())
     }
 
     #[test]
-    fn detours_call_no_handler_without_an_owner() -> Result<(), Refusal> {
+    fn detours_call_no_handler_without_an_owner() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_carry);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(function, &chain);
+        let jump = jump_at(function, look)?;
         CALLS.store(0, Ordering::Relaxed);
-        if let Ok(jump) = &jump {
-            S390::set_owner(&jump.detour, None);
-        }
+        S390::set_owner(&jump.detour, None);
         State::pattern(0).run(function);
-        let is_there = jump.is_ok();
         drop(jump);
-        free(probe);
-        assert!(is_there);
         assert_eq!(CALLS.load(Ordering::Relaxed), 0);
         Ok(())
     }
 
     #[test]
-    fn other_instructions_have_no_jump() -> Result<(), Refusal> {
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let why = |at| Jump::at(at, &chain).err().map(|why| why.reason);
+    fn other_instructions_have_no_jump() {
+        let why = |at| jump_at(at, look).err().map(|why| why.reason);
         let short = why(function!(rust_kprobes_test_short));
         let branch = why(function!(rust_kprobes_test_branch));
-        free(probe);
         assert_eq!(short, Some(Reason::ShortInsn));
         assert_eq!(branch, Some(Reason::Emulated));
-        Ok(())
     }
 
     #[test]
-    fn addresses_in_a_detour_are_those_of_the_original() -> Result<(), Refusal> {
+    fn addresses_in_a_detour_are_those_of_the_original() -> Result<(), NoJump> {
         let at = function!(rust_kprobes_test_carry);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(at, &chain);
-        let slot = jump.as_ref().map_or(0, Jump::slot);
+        let jump = jump_at(at, look)?;
+        let slot = jump.detour.slot.at().get();
         let frame = FRAME as u64;
         let unwound = |ip: u64, link: u64| {
             let (mut ip, mut sp) = (ip as usize, 0x1000);
@@ -342,10 +235,7 @@ mod cases {
         let entered = unwound(common + 6, slot + 18);
         let framed = function!(rust_kprobes_detour_frame).get();
         let later = unwound(framed, slot + 18);
-        let is_there = jump.is_ok();
         drop(jump);
-        free(probe);
-        assert!(is_there);
         let (here, inside) = ((at.get(), 0), (at.get(), frame));
         let behind = (at.get() + 6, 0);
         assert_eq!(steps, [here, inside, inside, inside, here, behind]);
@@ -354,20 +244,13 @@ mod cases {
     }
 
     #[test]
-    fn what_a_jump_is_over_can_be_read() -> Result<(), Refusal> {
+    fn what_a_jump_is_over_can_be_read() -> Result<(), NoJump> {
         let at = function!(rust_kprobes_test_carry);
-        let original = now(at);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(at, &chain);
-        let (mut whole, behind) = (now(at), at.after(2)?);
-        let (is_changed, mut tail) = (whole != original, now(behind));
-        if let Ok(jump) = &jump {
-            S390::recover_jump(at, &jump.detour, at, &mut whole);
-            S390::recover_jump(at, &jump.detour, behind, &mut tail);
-        }
+        let (original, behind) = (now(at), at.after(2)?);
+        let jump = jump_at(at, look)?;
+        let is_changed = now(at) != original;
+        let (whole, tail) = (jump.recovered(at), jump.recovered(behind));
         drop(jump);
-        free(probe);
         assert!(is_changed);
         assert_eq!((whole, tail), (original, now(behind)));
         Ok(())

@@ -77,37 +77,29 @@ mod cases {
     }
 
     #[test]
-    fn returns_from_interrupts_return() -> Result<(), Failed> {
+    fn returns_from_interrupts_return() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_iret);
         let at = function!(rust_kprobes_test_iret_last);
         let len = crate::sys::symbols::len(at).ok_or(Refusal::UnknownSymbol)?;
         let bare = State::pattern(CARRY).run(function);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::at(at, TextRange::with_len(at, len)?, &chain)?;
+        let jump = Jump::at(at, TextRange::with_len(at, len)?, look)?;
         let is_there = now(at)[0] == 0xe9;
         CALLS.store(0, Ordering::Relaxed);
         let end = State::pattern(CARRY).run(function);
         let calls = CALLS.load(Ordering::Relaxed);
         drop(jump);
-        free(probe);
         assert!(is_there && calls == 1);
         assert_eq!(end, State { sp: end.sp, ..bare });
         Ok(())
     }
 
     #[test]
-    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), Refusal> {
+    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_stack);
         let bare = State::pattern(CARRY);
-        let probe = probe(change)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::on(function, &chain);
+        let jump = Jump::on(function, change)?;
         let end = State::pattern(CARRY).run(function);
-        let is_there = jump.is_ok();
         drop(jump);
-        free(probe);
-        assert!(is_there);
         assert_eq!(end.ax, 0x77);
         assert_eq!((end.cx, end.bp, end.r), (bare.cx, bare.bp, bare.r));
         assert_eq!(end.top, bare.top.wrapping_add(1));
@@ -115,35 +107,25 @@ mod cases {
     }
 
     #[test]
-    fn all_probes_of_a_place_are_called_until_the_detour_calls_nobody() -> Result<(), Refusal> {
+    fn all_probes_of_a_place_are_called_until_the_detour_calls_nobody() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_plain);
-        let (first, second) = (probe(look)?, probe(change)?);
-        let chain = Chain::of(first);
-        chain.push(second);
-        let jump = Jump::on(function, &chain);
+        let mut jump = Jump::on(function, look)?;
+        jump.also_call(change)?;
         CALLS.store(0, Ordering::Relaxed);
         State::pattern(0).run(function);
         let both = CALLS.swap(0, Ordering::Relaxed);
-        if let Ok(jump) = &jump {
-            X86::set_owner(&jump.detour, None);
-        }
+        X86::set_owner(&jump.detour, None);
         let bare = State::pattern(0).run(function);
         let none = CALLS.swap(0, Ordering::Relaxed);
-        let is_there = jump.is_ok();
         drop(jump);
-        free(first);
-        free(second);
-        assert!(is_there);
         assert_eq!((both, none), (2, 0));
         assert!(bare.ax != 0x77);
         Ok(())
     }
 
     #[test]
-    fn pages_of_detours_are_text_with_a_name_of_their_own() -> Result<(), Failed> {
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::on(function!(rust_kprobes_test_plain), &chain)?;
+    fn pages_of_detours_are_text_with_a_name_of_their_own() -> Result<(), NoJump> {
+        let jump = Jump::on(function!(rust_kprobes_test_plain), look)?;
         let at = jump.detour.slot.at().get();
         // SAFETY: Only looks the address up.
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
@@ -153,18 +135,14 @@ mod cases {
         let of = pages.find_map(|(one, name)| (one == page).then_some(name));
         drop(pinned);
         drop(jump);
-        free(probe);
         assert!(is_text);
         assert_eq!(of, Some(bindings::KPROBE_OPTINSN_PAGE_SYM.as_slice()));
         Ok(())
     }
 
     #[test]
-    fn breakpoints_lead_to_the_copy_while_they_are_diverted() -> Result<(), Failed> {
-        let function = function!(rust_kprobes_test_plain);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::on(function, &chain)?;
+    fn breakpoints_lead_to_the_copy_while_they_are_diverted() -> Result<(), NoJump> {
+        let jump = Jump::on(function!(rust_kprobes_test_plain), look)?;
         let goes_to = || {
             // SAFETY: Numbers.
             let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
@@ -178,58 +156,33 @@ mod cases {
         let after = goes_to();
         let copied = jump.detour.slot.at().get().wrapping_add(layout::COPIED);
         drop(jump);
-        free(probe);
         assert_eq!((during, after), (copied, before));
         assert!(before != copied);
         Ok(())
     }
 
     #[test]
-    fn what_a_jump_is_over_can_be_read() -> Result<(), Failed> {
+    fn what_a_jump_is_over_can_be_read() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_plain);
-        let at = place(function)?;
-        let original = now(at);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::on(function, &chain)?;
-        let mut from_the_start = now(at);
-        let is_changed = from_the_start != original;
-        X86::recover_jump(at, &jump.detour, at, &mut from_the_start);
-        let behind = at.after(2)?;
-        let mut from_inside = now(behind);
-        X86::recover_jump(at, &jump.detour, behind, &mut from_inside);
+        let at = Jump::place(function)?;
+        let (original, behind) = (now(at), at.after(2)?);
+        let jump = Jump::on(function, look)?;
+        let is_changed = now(at) != original;
+        let (whole, tail) = (jump.recovered(at), jump.recovered(behind));
         drop(jump);
-        free(probe);
         assert!(is_changed);
-        assert_eq!(from_the_start, original);
-        assert_eq!(from_inside, now(behind));
+        assert_eq!((whole, tail), (original, now(behind)));
         Ok(())
     }
 
     #[test]
-    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), Refusal> {
+    fn hits_while_a_probe_is_handled_are_missed() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_plain);
-        let probe = probe(look)?;
-        let chain = Chain::of(probe);
-        let jump = Jump::on(function, &chain);
+        let jump = Jump::on(function, look)?;
         CALLS.store(0, Ordering::Relaxed);
-        let missed = || {
-            // SAFETY: It is there.
-            unsafe { (*probe.as_c()).nmissed }
-        };
-        let before = missed();
-        let pinned = Pinned::new();
-        X86::set_current_probe(crate::sys::this_cpu::busy(), &pinned);
-        State::pattern(0).run(function);
-        X86::set_current_probe(None, &pinned);
-        drop(pinned);
-        let after = missed();
-        let is_there = jump.is_ok();
+        let missed = jump.missed_in_a_hit(|| _ = State::pattern(0).run(function));
         drop(jump);
-        free(probe);
-        assert!(is_there);
-        assert_eq!((before, after), (0, 1));
-        assert_eq!(CALLS.load(Ordering::Relaxed), 0);
+        assert_eq!((missed, CALLS.load(Ordering::Relaxed)), (1, 0));
         Ok(())
     }
 }

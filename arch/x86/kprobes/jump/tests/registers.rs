@@ -155,16 +155,14 @@ pub(super) unsafe extern "C" fn change(
 
 /// Does a function leave with a jump in it what it leaves without, and are handlers shown the
 /// registers that it was called with?
-pub(super) fn runs_the_same(function: TextAddr) -> Result<bool, Failed> {
-    let at = place(function)?;
+pub(super) fn runs_the_same(function: TextAddr) -> Result<bool, NoJump> {
+    let at = Jump::place(function)?;
     let before = now(at);
     let bare = FLAGS.map(|flags| State::pattern(flags).run(function));
-    let probe = probe(look)?;
-    let chain = Chain::of(probe);
     // SAFETY: Numbers.
     let mut shown: bindings::pt_regs = unsafe { core::mem::zeroed() };
     let mut same = true;
-    let jump = Jump::on(function, &chain)?;
+    let jump = Jump::on(function, look)?;
     same &= now(at)[0] == 0xe9;
     CALLS.store(0, Ordering::Relaxed);
     SHOWN.store(&raw mut shown, Ordering::Relaxed);
@@ -188,6 +186,5 @@ pub(super) fn runs_the_same(function: TextAddr) -> Result<bool, Failed> {
             ..bare[0]
         };
     same &= CALLS.load(Ordering::Relaxed) == FLAGS.len();
-    free(probe);
     Ok(same)
 }

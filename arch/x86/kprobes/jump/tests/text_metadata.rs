@@ -49,7 +49,7 @@ mod cases {
     use super::*;
 
     #[test]
-    fn what_leads_into_functions_is_known() -> Result<(), Failed> {
+    fn what_leads_into_functions_is_known() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let kinds = [
             EntryKind::BranchTarget,
@@ -66,7 +66,7 @@ mod cases {
     }
 
     #[test]
-    fn branches_of_other_functions_are_found() -> Result<(), Failed> {
+    fn branches_of_other_functions_are_found() -> Result<(), NoJump> {
         let metadata = metadata()?;
         if cfg!(CONFIG_DYNAMIC_FTRACE_WITH_REGS) {
             // ftrace_regs_caller_jmp comes back into it.
@@ -74,13 +74,13 @@ mod cases {
             assert!(metadata.branch_target(there).is_some());
         }
         let function = function(c"kernel_clone")?;
-        let body = TextRange::new(place(function.start())?, function.end());
+        let body = TextRange::new(Jump::place(function.start())?, function.end());
         assert!(metadata.branch_target(body).is_none());
         Ok(())
     }
 
     #[test]
-    fn where_exceptions_are_fixed_up_is_found() -> Result<(), Failed> {
+    fn where_exceptions_are_fixed_up_is_found() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let there = function(c"copy_from_kernel_nofault")?;
         assert!(metadata.fixup_target(there).is_some());
@@ -89,7 +89,7 @@ mod cases {
     }
 
     #[test]
-    fn text_for_the_beginning_is_not_known() -> Result<(), Failed> {
+    fn text_for_the_beginning_is_not_known() -> Result<(), NoJump> {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
         if let Ok(owner) = modules::owner(at) {
@@ -102,7 +102,7 @@ mod cases {
     }
 
     #[test]
-    fn who_changes_text_is_told() -> Result<(), Failed> {
+    fn who_changes_text_is_told() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
@@ -112,7 +112,7 @@ mod cases {
     }
 
     #[test]
-    fn detours_of_the_kernels_functions_are_made() -> Result<(), Failed> {
+    fn detours_of_the_kernels_functions_are_made() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let mut made = [0usize; 2];
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;

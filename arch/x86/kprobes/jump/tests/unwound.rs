@@ -138,32 +138,26 @@ unsafe extern "C" fn nothing(
 
 /// How many instructions more it takes to run a function with a jump in it, with a handler that
 /// does nothing.
-fn more(function: TextAddr) -> Result<usize, Failed> {
-    let probe = probe(nothing)?;
-    let chain = Chain::of(probe);
+fn more(function: TextAddr) -> Result<usize, NoJump> {
     step(function);
     let bare = ALL.load(Ordering::Relaxed);
-    let jump = Jump::on(function, &chain)?;
+    let jump = Jump::on(function, nothing)?;
     step(function);
     let probed = ALL.load(Ordering::Relaxed);
     drop(jump);
-    free(probe);
     Ok(probed - bare)
 }
 
 /// Runs a function step by step, with a jump in it; how many instructions of each kind there
 /// were, and how many were wrong.
-fn steps(function: TextAddr) -> Result<([usize; 4], usize), Failed> {
-    let probe = probe(look)?;
-    let chain = Chain::of(probe);
-    let jump = Jump::on(function, &chain)?;
+fn steps(function: TextAddr) -> Result<([usize; 4], usize), NoJump> {
+    let jump = Jump::on(function, look)?;
     FUNCTION.store(function.get() as usize, Ordering::Relaxed);
     for count in Iterator::chain(COUNTS.iter(), [&WRONG]) {
         count.store(0, Ordering::Relaxed);
     }
     let end = step(function);
     drop(jump);
-    free(probe);
     let bare = State::pattern(0).run(function);
     let same = end.flags & !TRAP == bare.flags && end.sp != 0;
     let wrong = WRONG.load(Ordering::Relaxed) + usize::from(!same);
@@ -184,7 +178,7 @@ fn right(function: TextAddr, in_function: usize, in_detour: usize) -> bool {
     pr_info!("instructions stepped: {:?}, wrong: {}\n", counts, wrong);
     // What is pushed and popped, and called between.
     let common = counts[2] > 40 && counts[3] > 10;
-    let marked = usize::from(place(function) != Ok(function));
+    let marked = usize::from(Jump::place(function) != Ok(function));
     let right = counts[0] == in_function + marked && counts[1] == in_detour;
     wrong == 0 && common && right
 }
@@ -205,7 +199,7 @@ mod cases {
     }
 
     #[test]
-    fn a_hit_takes_few_instructions() -> Result<(), Failed> {
+    fn a_hit_takes_few_instructions() -> Result<(), NoJump> {
         let more = more(function!(rust_kprobes_test_plain))?;
         pr_info!("a hit through a jump takes {} instructions\n", more);
         // C's takes 94, in a kernel without these.
