@@ -46,19 +46,11 @@ mod target {
     use super::*;
 
     targets! {
-        rust_kernel_kprobes_arguments
-        rust_kernel_kprobes_around
-        rust_kernel_kprobes_dropped
-        rust_kernel_kprobes_switched
+        rust_kernel_kprobes_probed
         rust_kernel_kprobes_inner
         rust_kernel_kprobes_outer
-        rust_kernel_kprobes_handler
-        rust_kernel_kprobes_context
         rust_kernel_kprobes_abandoned
         rust_kernel_kprobes_abandoner
-        rust_kernel_kprobes_sizes
-        rust_kernel_kprobes_shared
-        rust_kernel_kprobes_registers
     }
 }
 
@@ -141,6 +133,9 @@ mod cases {
         workqueue, //
     };
 
+    /// What most tests probe.
+    const PROBED: Place<'static> = Place::symbol(c"rust_kernel_kprobes_probed");
+
     struct Count;
 
     impl Handler for Count {
@@ -166,7 +161,7 @@ mod cases {
 
         fn enter(seen: &Self::State, call: &Entry<'_>) {
             let beyond = call.argument::<usize>(8).is_none();
-            let entry: extern "C" fn(_, _, _, _) -> _ = rust_kernel_kprobes_arguments;
+            let entry: extern "C" fn(_, _, _, _) -> _ = rust_kernel_kprobes_probed;
             // A landing pad may come first. A pointer to Thumb code is odd.
             let inside = call.address().wrapping_sub(entry as usize & !1) <= 16;
             // SAFETY: It takes any address.
@@ -193,10 +188,9 @@ mod cases {
     #[test]
     fn entry_sees_the_arguments() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_arguments");
         let seen = [const { Atomic::new(77) }; 8];
-        let probe = EntryProbe::<Arguments>::register(&here, place, seen)?;
-        assert_eq!(call(rust_kernel_kprobes_arguments), 16);
+        let probe = EntryProbe::<Arguments>::register(&here, PROBED, seen)?;
+        assert_eq!(call(rust_kernel_kprobes_probed), 16);
         let seen = probe.state().each_ref().map(|value| value.load(Relaxed));
         assert_eq!(seen, [1, -2, -2, 1, 16, 1, 1, 1]);
         Ok(())
@@ -230,15 +224,9 @@ mod cases {
         assert!(Register::named(c"no_such_register").is_none());
         let first = Register::named(FIRST).ok_or(code::EINVAL)?;
         assert!(Register::named(c"sp").is_none_or(|sp| sp != first));
-        let place = Place::symbol(c"rust_kernel_kprobes_registers");
         let state = (first, Atomic::new(0), Atomic::new(0));
-        let probe = Probe::<LooksAtOne>::register(&here, place, state)?;
-        black_box(rust_kernel_kprobes_registers as Target)(
-            0x1234_56fe,
-            0,
-            false,
-            core::ptr::null(),
-        );
+        let probe = Probe::<LooksAtOne>::register(&here, PROBED, state)?;
+        black_box(rust_kernel_kprobes_probed as Target)(0x1234_56fe, 0, false, core::ptr::null());
         let (_, all, low) = probe.state();
         assert_eq!(all.load(Relaxed), 0x1234_56fe);
         assert_eq!(low.load(Relaxed), -2);
@@ -264,10 +252,9 @@ mod cases {
     #[test]
     fn handlers_are_called_before_and_after() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_around");
         let state = [Atomic::new(0), Atomic::new(0)];
-        let probe = ProbeAfter::<Around>::register(&here, place, state)?;
-        call(rust_kernel_kprobes_around);
+        let probe = ProbeAfter::<Around>::register(&here, PROBED, state)?;
+        call(rust_kernel_kprobes_probed);
         let [before, after] = probe.state();
         assert_eq!(before.load(Relaxed), probe.address());
         assert!(after.load(Relaxed) > probe.address());
@@ -279,17 +266,16 @@ mod cases {
     fn state_is_dropped_once_and_handlers_end() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_dropped");
-        let probe = Probe::<Count>::register(&here, place, Counted::new(&DROPPED))?;
+        let probe = Probe::<Count>::register(&here, PROBED, Counted::new(&DROPPED))?;
         // What is registered does not move with what the client has of it.
         let moved = KBox::new(probe, GFP_KERNEL)?;
-        call(rust_kernel_kprobes_dropped);
+        call(rust_kernel_kprobes_probed);
         assert_eq!(moved.state().hits(), 1);
         assert_eq!(DROPPED.load(Relaxed), 0);
-        let second = EntryProbe::<Count>::register(&here, place, Counted::new(&NOBODY))?;
+        let second = EntryProbe::<Count>::register(&here, PROBED, Counted::new(&NOBODY))?;
         drop(moved);
         assert_eq!(DROPPED.load(Relaxed), 1);
-        call(rust_kernel_kprobes_dropped);
+        call(rust_kernel_kprobes_probed);
         assert_eq!(second.state().hits(), 1);
         Ok(())
     }
@@ -395,10 +381,9 @@ mod cases {
     #[test]
     fn state_that_fails_leaves_nothing() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_dropped");
         // SAFETY: It never says that it has initialized anything.
         let failing = unsafe { pin_init::pin_init_from_closure(|_: *mut Counted| Err(EIO)) };
-        let refused = Probe::<Count>::register(&here, place, failing).err();
+        let refused = Probe::<Count>::register(&here, PROBED, failing).err();
         assert_eq!(
             refused.map(|refused| refused.reason()),
             Some(Reason::NoState)
@@ -410,9 +395,8 @@ mod cases {
     #[test]
     fn disabled_probes_are_not_hit() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_switched");
-        let probe = Probe::<Count>::register_disabled(&here, place, Counted::new(&NOBODY))?;
-        call(rust_kernel_kprobes_switched);
+        let probe = Probe::<Count>::register_disabled(&here, PROBED, Counted::new(&NOBODY))?;
+        call(rust_kernel_kprobes_probed);
         assert_eq!(probe.state().hits(), 0);
         for (enabled, hits) in [(false, 0), (true, 1), (true, 2), (false, 2), (true, 3)] {
             if enabled {
@@ -420,7 +404,7 @@ mod cases {
             } else {
                 probe.disable(&here)?;
             }
-            call(rust_kernel_kprobes_switched);
+            call(rust_kernel_kprobes_probed);
             assert_eq!(probe.state().hits(), hits);
         }
         Ok(())
@@ -482,9 +466,8 @@ mod cases {
     #[test]
     fn handlers_get_no_process_context() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_context");
-        let probe = Probe::<Wants>::register(&here, place, Atomic::new(0))?;
-        call(rust_kernel_kprobes_context);
+        let probe = Probe::<Wants>::register(&here, PROBED, Atomic::new(0))?;
+        call(rust_kernel_kprobes_probed);
         assert_eq!(probe.state().load(Relaxed), EDEADLK.to_errno());
         // Nor does a token from before count where interrupts are off.
         let off = crate::interrupt::local_interrupt_disable();
@@ -548,12 +531,11 @@ mod cases {
     #[test]
     fn state_may_be_nothing_and_huge() -> Result {
         let here = ProcessContext::here()?;
-        let place = Place::symbol(c"rust_kernel_kprobes_sizes");
-        let none = Probe::<Sized<0>>::register(&here, place, [])?;
+        let none = Probe::<Sized<0>>::register(&here, PROBED, [])?;
         // More than there is of the stack.
         const HUGE: usize = 256 * 1024;
-        let huge = Probe::<Sized<HUGE>>::register(&here, place, pin_init::init_zeroed())?;
-        call(rust_kernel_kprobes_sizes);
+        let huge = Probe::<Sized<HUGE>>::register(&here, PROBED, pin_init::init_zeroed())?;
+        call(rust_kernel_kprobes_probed);
         assert_eq!(none.state().len(), 0);
         assert_eq!(huge.state().last(), Some(&0));
         assert_eq!(none.address(), huge.address());
@@ -565,8 +547,7 @@ mod cases {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         for _ in 0..10 {
-            let place = Place::symbol(c"rust_kernel_kprobes_shared");
-            let probe = Probe::<Count>::register(&here, place, Counted::new(&DROPPED))?;
+            let probe = Probe::<Count>::register(&here, PROBED, Counted::new(&DROPPED))?;
             let probe = Arc::new(probe, GFP_KERNEL)?;
             let done = Arc::pin_init(Completion::new(), GFP_KERNEL)?;
             let (other, told) = (probe.clone(), done.clone());
@@ -575,13 +556,13 @@ mod cases {
                     if let Ok(here) = ProcessContext::here() {
                         let _ = other.disable(&here).and_then(|()| other.enable(&here));
                     }
-                    call(rust_kernel_kprobes_shared);
+                    call(rust_kernel_kprobes_probed);
                 }
                 // Whoever comes last unregisters.
                 drop(other);
                 told.complete_all();
             })?;
-            call(rust_kernel_kprobes_shared);
+            call(rust_kernel_kprobes_probed);
             drop(probe);
             done.wait_for_completion();
         }

@@ -8,13 +8,6 @@ mod target {
 
     targets! {
         rust_kernel_kprobes_reads
-        rust_kernel_kprobes_reads_str
-        rust_kernel_kprobes_reads_short
-        rust_kernel_kprobes_reads_nothing
-        rust_kernel_kprobes_reads_no_user
-        rust_kernel_kprobes_reads_user
-        rust_kernel_kprobes_reads_at_end
-        rust_kernel_kprobes_reads_at_return
     }
 }
 
@@ -62,15 +55,16 @@ mod cases {
         }
     }
 
-    /// Calls `function`, whose name is `name`, with `at`; what the handler says to `ask`.
-    fn in_handler(name: &CStr, function: Target, at: *const u8, ask: Ask) -> Result<bool> {
+    /// Calls the function with `at`; what the handler says to `ask`.
+    fn in_handler(at: *const u8, ask: Ask) -> Result<bool> {
         let here = ProcessContext::here()?;
         let asked = Asked {
             ask,
             yes: Atomic::new(0),
         };
-        let probe = EntryProbe::<Asks>::register(&here, Place::symbol(name), asked)?;
-        black_box(function)(1, -2, true, at);
+        let place = Place::symbol(c"rust_kernel_kprobes_reads");
+        let probe = EntryProbe::<Asks>::register(&here, place, asked)?;
+        black_box(rust_kernel_kprobes_reads)(1, -2, true, at);
         Ok(probe.state().yes.load(Relaxed) == 1)
     }
 
@@ -97,65 +91,45 @@ mod cases {
         static BOTH: Both = Both(KNOWN, 0, KNOWN);
 
         let at = (&raw const BOTH).cast();
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads",
-            rust_kernel_kprobes_reads,
-            at,
-            |call, at| {
-                let behind = at.wrapping_add(size_of::<Known>() + 1);
-                call.read(at.cast()) == Ok(KNOWN)
-                    && call.read(behind.cast()) == Ok(KNOWN)
-                    && call.read(at.cast()) == Ok(KNOWN.wide)
-            },
-        )?);
+        assert!(in_handler(at, |call, at| {
+            let behind = at.wrapping_add(size_of::<Known>() + 1);
+            call.read(at.cast()) == Ok(KNOWN)
+                && call.read(behind.cast()) == Ok(KNOWN)
+                && call.read(at.cast()) == Ok(KNOWN.wide)
+        })?);
 
         // A member of a structure of C's, which cannot be read as a whole.
         let mut file = MaybeUninit::<bindings::file>::zeroed();
         let member = (&raw mut file).wrapping_byte_add(offset_of!(bindings::file, f_flags));
         // SAFETY: It is in there, and a number.
         unsafe { member.cast::<u32>().write(0x4321) };
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads",
-            rust_kernel_kprobes_reads,
-            file.as_ptr().cast(),
-            |call, at| {
-                let file = at.cast::<bindings::file>();
-                let flags = file.wrapping_byte_add(offset_of!(bindings::file, f_flags));
-                call.read(flags.cast::<u32>()) == Ok(0x4321)
-            },
-        )?);
+        assert!(in_handler(file.as_ptr().cast(), |call, at| {
+            let file = at.cast::<bindings::file>();
+            let flags = file.wrapping_byte_add(offset_of!(bindings::file, f_flags));
+            call.read(flags.cast::<u32>()) == Ok(0x4321)
+        })?);
         Ok(())
     }
 
     #[test]
     fn strings_are_read() -> Result {
         let at = c"known".as_char_ptr();
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads_str",
-            rust_kernel_kprobes_reads_str,
-            at,
-            |call, at| {
-                let mut room = [b'x'; 16];
-                call.read_str(at, &mut room) == Ok(c"known")
-            },
-        )?);
+        assert!(in_handler(at, |call, at| {
+            let mut room = [b'x'; 16];
+            call.read_str(at, &mut room) == Ok(c"known")
+        })?);
         Ok(())
     }
 
     #[test]
     fn a_short_buffer_has_the_beginning() -> Result {
         let at = c"known".as_char_ptr();
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads_short",
-            rust_kernel_kprobes_reads_short,
-            at,
-            |call, at| {
-                call.read_str(at, &mut [b'x'; 6]) == Ok(c"known")
-                    && call.read_str(at, &mut [b'x'; 5]) == Ok(c"know")
-                    && call.read_str(at, &mut [b'x'; 1]) == Ok(c"")
-                    && call.read_str(at, &mut []) == Err(Unreadable::NoRoom)
-            },
-        )?);
+        assert!(in_handler(at, |call, at| {
+            call.read_str(at, &mut [b'x'; 6]) == Ok(c"known")
+                && call.read_str(at, &mut [b'x'; 5]) == Ok(c"know")
+                && call.read_str(at, &mut [b'x'; 1]) == Ok(c"")
+                && call.read_str(at, &mut []) == Err(Unreadable::NoRoom)
+        })?);
         Ok(())
     }
 
@@ -164,7 +138,7 @@ mod cases {
     struct LooksBack;
 
     #[cfg(CONFIG_KRETPROBES)]
-    #[kretprobe(symbol = "rust_kernel_kprobes_reads_at_return")]
+    #[kretprobe(symbol = "rust_kernel_kprobes_reads")]
     impl LooksBack {
         fn enter(_: usize, _: i32, _: bool, at: *const u8) -> usize {
             at.addr()
@@ -191,7 +165,7 @@ mod cases {
         let probe = LooksBack::register(&here, Atomic::new(0))?;
         let at = c"known".as_char_ptr();
         at.expose_provenance();
-        black_box(rust_kernel_kprobes_reads_at_return)(1, -2, true, at);
+        black_box(rust_kernel_kprobes_reads)(1, -2, true, at);
         assert_eq!(probe.state().load(Relaxed), 1);
         Ok(())
     }
@@ -209,16 +183,14 @@ mod cases {
         // A page that nothing is behind: allocations of this kind have such a one between them.
         let page = Vec::<u8, Vmalloc>::with_capacity(PAGE_SIZE, GFP_KERNEL)?;
         let end = page.as_ptr().wrapping_add(PAGE_SIZE);
-        let name = c"rust_kernel_kprobes_reads_nothing";
-        let function = rust_kernel_kprobes_reads_nothing;
-        assert!(in_handler(name, function, end, nothing)?);
+        assert!(in_handler(end, nothing)?);
         // No address at all; and some that are not the kernel's, which is not so everywhere.
         if cfg!(CONFIG_X86_64) {
             for at in [0x10, 1 << 46, 1 << 63, usize::MAX - 7] {
                 let at = core::ptr::without_provenance(at);
-                assert!(in_handler(name, function, at, nothing)?);
+                assert!(in_handler(at, nothing)?);
             }
-            assert!(in_handler(name, function, core::ptr::null(), nothing)?);
+            assert!(in_handler(core::ptr::null(), nothing)?);
         }
         Ok(())
     }
@@ -229,38 +201,28 @@ mod cases {
         page.resize(PAGE_SIZE - 6, b'.', GFP_KERNEL)?;
         page.extend_from_slice(b"tail\0!", GFP_KERNEL)?;
         let at = page.as_ptr().wrapping_add(PAGE_SIZE - 6);
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads_at_end",
-            rust_kernel_kprobes_reads_at_end,
-            at,
-            |call, at| {
-                let mut room = [0; 16];
-                let mut too_short = [0; 1];
-                let end = at.wrapping_add(5);
-                call.read_str(at, &mut room) == Ok(c"tail")
+        assert!(in_handler(at, |call, at| {
+            let mut room = [0; 16];
+            let mut too_short = [0; 1];
+            let end = at.wrapping_add(5);
+            call.read_str(at, &mut room) == Ok(c"tail")
                     // It has no end there, but as much room as that is before it.
                     && call.read_str(end, &mut room) == Err(Unreadable::NotThere)
                     && call.read_str(end, &mut too_short) == Ok(c"")
                     && call.read(at.cast()) == Ok(*b"tail\0!")
-            },
-        )?);
+        })?);
         Ok(())
     }
 
     #[test]
     fn a_task_of_the_kernel_has_no_user() -> Result {
         let at = c"known".as_char_ptr();
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads_no_user",
-            rust_kernel_kprobes_reads_no_user,
-            at,
-            |call, _| {
-                let at = UserPtr::from_addr(0x1000);
-                let mut room = [0; 8];
-                call.read_user::<u32>(at) == Err(Unreadable::NoUser)
-                    && call.read_user_str(at, &mut room) == Err(Unreadable::NoUser)
-            },
-        )?);
+        assert!(in_handler(at, |call, _| {
+            let at = UserPtr::from_addr(0x1000);
+            let mut room = [0; 8];
+            call.read_user::<u32>(at) == Err(Unreadable::NoUser)
+                && call.read_user_str(at, &mut room) == Err(Unreadable::NoUser)
+        })?);
         Ok(())
     }
 
@@ -291,27 +253,22 @@ mod cases {
         UserSlice::new(pages, text.len())
             .writer()
             .write_slice(&text)?;
-        assert!(in_handler(
-            c"rust_kernel_kprobes_reads_user",
-            rust_kernel_kprobes_reads_user,
-            pages.as_const_ptr().cast(),
-            |call, at| {
-                let user = UserPtr::from_ptr(at.cast_mut().cast());
-                let not_there = user.wrapping_byte_add(PAGE_SIZE);
-                let kernel = UserPtr::from_ptr(c"known".as_char_ptr().cast_mut().cast());
-                let mut room = [b'x'; 16];
-                let strings = call.read_user_str(user, &mut room) == Ok(c"of user")
-                    && call.read_user_str(user, &mut [b'x'; 8]) == Ok(c"of user")
-                    && call.read_user_str(user, &mut [b'x'; 4]) == Ok(c"of ")
-                    && call.read_user_str(user, &mut []) == Err(Unreadable::NoRoom)
-                    && call.read_user_str(not_there, &mut room) == Err(Unreadable::NotThere)
-                    && call.read_user_str(kernel, &mut room) == Err(Unreadable::NotThere);
-                strings
-                    && call.read_user(user) == Ok(*b"of u")
-                    && call.read_user::<u32>(not_there) == Err(Unreadable::NotThere)
-                    && call.read_user::<u32>(kernel) == Err(Unreadable::NotThere)
-            },
-        )?);
+        assert!(in_handler(pages.as_const_ptr().cast(), |call, at| {
+            let user = UserPtr::from_ptr(at.cast_mut().cast());
+            let not_there = user.wrapping_byte_add(PAGE_SIZE);
+            let kernel = UserPtr::from_ptr(c"known".as_char_ptr().cast_mut().cast());
+            let mut room = [b'x'; 16];
+            let strings = call.read_user_str(user, &mut room) == Ok(c"of user")
+                && call.read_user_str(user, &mut [b'x'; 8]) == Ok(c"of user")
+                && call.read_user_str(user, &mut [b'x'; 4]) == Ok(c"of ")
+                && call.read_user_str(user, &mut []) == Err(Unreadable::NoRoom)
+                && call.read_user_str(not_there, &mut room) == Err(Unreadable::NotThere)
+                && call.read_user_str(kernel, &mut room) == Err(Unreadable::NotThere);
+            strings
+                && call.read_user(user) == Ok(*b"of u")
+                && call.read_user::<u32>(not_there) == Err(Unreadable::NotThere)
+                && call.read_user::<u32>(kernel) == Err(Unreadable::NotThere)
+        })?);
         Ok(())
     }
 }
