@@ -240,7 +240,6 @@ static void J13_no_jump_takes_its_place(struct kunit *test)
 	KUNIT_EXPECT_NE(test, depth, 0);
 	KUNIT_EXPECT_EQ(test, plain.before, 1);
 	unregister_jprobe(&jp);
-	take_out(&plain);
 #else
 	kunit_skip(test, "no CONFIG_RUST_KPROBES_JUMPS");
 #endif

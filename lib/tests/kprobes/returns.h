@@ -148,7 +148,7 @@ static inline bool has_calls(const struct task_struct *task)
 	return !llist_empty(CALLS(task));
 }
 
-/* May what is in store grow? With C it never does. */
+/* May what is in store grow, till the case is over? With C it never does. */
 int returns_grow(bool may);
 
 int returns_begin(struct kunit *test);

@@ -138,7 +138,6 @@ static void K2_what_a_client_leaves_is_no_store(struct kunit *test)
 {
 	WATCH(probe, INNER, .STORE = (void *)16);
 	call_inner();
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -279,10 +278,4 @@ static struct kunit_case returns_batch_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_batch_suite = {
-	.name = "clauses_returns_batch",
-	WITH_STORES,
-	.test_cases = returns_batch_cases,
-};
-
-kunit_test_suite(returns_batch_suite);
+CLAUSES_SUITE(clauses_returns_batch, returns_batch_cases, WITH_STORES);

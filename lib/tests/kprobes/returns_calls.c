@@ -39,7 +39,6 @@ static void K3_entry_handler_comes_before_the_hook(struct kunit *test)
 {
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(returns_nothing, NULL), 1);
-	unwatch(&probe);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.on_stack, __func__));
 	KUNIT_EXPECT_EQ(test, probe.on_stack, probe.ip + POINTER_BIT);
 }
@@ -56,8 +55,6 @@ static void K3_what_finds_no_room_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(3), 3);
 	EXPECT_TOLD(test, &probe, 6, 6);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 5);
-	unwatch(&probe);
-	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 static void K3_room_is_used_again(struct kunit *test)
@@ -70,8 +67,6 @@ static void K3_room_is_used_again(struct kunit *test)
 		call_inner();
 	EXPECT_TOLD(test, &probe, 100, 100);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unwatch(&probe);
-	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 static bool refuse;
@@ -97,8 +92,6 @@ static void K3_entry_handler_may_refuse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 	EXPECT_TOLD(test, &probe, 6, 1);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unwatch(&probe);
-	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 /* Of three probes the one in the middle does not want the call. */
@@ -145,7 +138,6 @@ static void K3_data_is_left_alone(struct kunit *test)
 		call_inner();
 		KUNIT_EXPECT_EQ(test, seen_before, 7 * n);
 	}
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 3, 3);
 }
 
@@ -164,7 +156,6 @@ static void K3_entry_handler_changes_registers(struct kunit *test)
 {
 	WATCH(probe, INNER, .entry_handler = change_data);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(give_back, NULL), 42);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -243,7 +234,6 @@ static void K4_one_is_told_where_it_returns_to(struct kunit *test)
 {
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, probe.to, probe.on_stack);
 	KUNIT_EXPECT_TRUE(test, returns_is_in(probe.to, __func__));
 }
@@ -269,8 +259,6 @@ static void K4_handlers_are_told_whose_they_are(struct kunit *test)
 	      .handler = note_whose_after);
 	WATCH(other, INNER);
 	call_inner();
-	unwatch(&other);
-	unwatch(&probe);
 	KUNIT_EXPECT_PTR_EQ(test, whose[0], &probe.rp);
 	KUNIT_EXPECT_PTR_EQ(test, whose[1], &probe.rp);
 	EXPECT_TOLD(test, &probe, 1, 1);
@@ -290,8 +278,6 @@ static void K4_what_a_handler_returns_is_ignored(struct kunit *test)
 	WATCH(probe, INNER, .handler = wants_another_path);
 	WATCH(other, INNER);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unwatch(&other);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	EXPECT_TOLD(test, &other, 1, 1);
 }
@@ -328,8 +314,6 @@ static void K4_call_is_in_the_list_until_all_are_told(struct kunit *test)
 	WATCH(last, INNER, .handler = look_at_calls);
 	had_calls = false;
 	call_inner();
-	unwatch(&last);
-	unwatch(&first);
 	EXPECT_TOLD(test, &last, 1, 1);
 	KUNIT_EXPECT_TRUE(test, had_calls);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
@@ -362,7 +346,6 @@ static void K4_running_probe_is_that_of_the_entry(struct kunit *test)
 	WATCH(probe, INNER, .entry_handler = note_running,
 	      .handler = note_running_after);
 	call_inner();
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_PTR_EQ(test, ran[0], &probe.rp.kp);
 	KUNIT_EXPECT_PTR_EQ(test, ran[1], &probe.rp.kp);
@@ -414,7 +397,6 @@ static void K4_each_call_has_its_own_data(struct kunit *test)
 	WATCH(probe, DEEP, .maxactive = 8, .data_size = sizeof(long) + 3,
 	      .entry_handler = note_depth, .handler = compare_depth);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(8), 8);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 8, 8);
 }
 
@@ -461,7 +443,6 @@ static void K4_calls_of_interrupts(struct kunit *test)
 {
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(be_interrupted, NULL), 5);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 2, 2);
 	KUNIT_EXPECT_EQ(test, probe.value, 5);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
@@ -481,7 +462,6 @@ static void K4_interrupts_stay_off(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, were_off);
 	call_inner();
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 2, 2);
 }
 
@@ -560,10 +540,4 @@ static struct kunit_case returns_calls_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_calls_suite = {
-	.name = "clauses_returns_calls",
-	WITH_STORES,
-	.test_cases = returns_calls_cases,
-};
-
-kunit_test_suite(returns_calls_suite);
+CLAUSES_SUITE(clauses_returns_calls, returns_calls_cases, WITH_STORES);

@@ -22,7 +22,6 @@ static void K1_by_rethook(struct kunit *test)
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(is_latest, &probe), 2);
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -111,7 +110,6 @@ static void K2_by_address(struct kunit *test)
 {
 	WATCH(probe, NULL, .kp.addr = returns_entry());
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -222,8 +220,6 @@ static void K2_usual_number_of_calls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobes_returns_deep(calls + 1), calls + 1);
 	EXPECT_TOLD(test, &probe, 2 * calls, 2 * calls);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 1);
-	unwatch(&probe);
-	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 static void K2_nmissed_starts_at_zero(struct kunit *test)
@@ -269,7 +265,6 @@ static void K2_handlers_of_the_entry_are_replaced(struct kunit *test)
 	      .kp.post_handler = never_after);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.post_handler);
 	call_inner();
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -359,10 +354,4 @@ static struct kunit_case returns_register_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_register_suite = {
-	.name = "clauses_returns_register",
-	WITH_STORES,
-	.test_cases = returns_register_cases,
-};
-
-kunit_test_suite(returns_register_suite);
+CLAUSES_SUITE(clauses_returns_register, returns_register_cases, WITH_STORES);

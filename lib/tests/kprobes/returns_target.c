@@ -188,5 +188,6 @@ int returns_begin(struct kunit *test)
 
 void returns_end(struct kunit *test)
 {
+	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 	EXPECT_STORES(test, others);
 }

@@ -252,8 +252,6 @@ static void K7_who_dies_gives_back(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
 		KUNIT_EXPECT_TRUE(test, COMES_TRUE(all_is_there(&probe, 10)));
 	}
-	unwatch(&probe);
-	KUNIT_EXPECT_EQ(test, returns_grow(true), 0);
 }
 
 /* The last of them takes what was in store with it. */
@@ -294,7 +292,6 @@ static void K7_function_that_never_returns(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_read(&probe.entered), 30);
 	KUNIT_EXPECT_EQ(test, atomic_read(&probe.returned), 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unwatch(&probe);
 	/* Of those that have ended all is back; none else has taken any. */
 }
 
@@ -341,8 +338,6 @@ static void K7_children(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_read(&probe.returned), 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&probe.wrong), 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	unwatch(&probe);
-	take_out(&child);
 	KUNIT_EXPECT_GE(test, atomic_read(&parents), 8);
 	KUNIT_EXPECT_GE(test, atomic_read(&children), 8);
 	KUNIT_EXPECT_EQ(test, atomic_read(&heirs), 0);
@@ -485,10 +480,4 @@ static struct kunit_case returns_tasks_cases[] = {
 	{}
 };
 
-static struct kunit_suite returns_tasks_suite = {
-	.name = "clauses_returns_tasks",
-	WITH_STORES,
-	.test_cases = returns_tasks_cases,
-};
-
-kunit_test_suite(returns_tasks_suite);
+CLAUSES_SUITE(clauses_returns_tasks, returns_tasks_cases, WITH_STORES);

@@ -69,7 +69,6 @@ static void H1_breakpoints_come_like_nmis(struct kunit *test)
 	other_context = false;
 	PROBE_IN(probe, clauses_move_site, .pre_handler = in_trap, AFTER);
 	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 	KUNIT_EXPECT_FALSE(test, other_context);
 }

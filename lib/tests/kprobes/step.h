@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions and labels that each architecture has in its target.S. What is
- * different is in its target.h.
+ * Functions and labels that each architecture has in its target.S. Its target.h has
+ * others, prototypes of the cases in its fault_cases.h, and
+ *
+ * MOVE_BYTES		each move of clauses_row(),
+ * ROW_STRIDE		and each of its functions
+ * MARK_BYTES		before a function's entry, for indirect calls
+ * CALL_BYTES		the room for the call of ftrace at an entry
+ * TRAP_BYTES		from a breakpoint to the ip that handlers see,
+ * FTRACE_TRAP_BYTES	and for those that ftrace calls
+ * TRAP_IS_NMI		does a breakpoint come like an NMI?
+ * AINSN_BYTES		the size of a struct arch_specific_insn
+ * OPCODE		the word of an instruction as kprobes has it
+ * HIT_PATH_OF_ARCH	functions on the way of a breakpoint and of a fault
+ * REFUSED_INSNS	instructions that are refused, and by which errno
+ * INSIDE_ERRNO		that of an address inside an instruction
+ * PAGE_FAULT		what a fault handler is told of a page fault
+ * OTHER_FAULT		an address of another kind of fault,
+ * OTHER_TRAP		and what it is told of that
+ *
+ * of optimize_plain() and the jump there:
+ *
+ * FIRST_BYTES		the first instruction
+ * BEHIND_BYTES		up to the first one behind the jump
+ * JUMP_BYTES		the jump
+ * OPCODE_BYTE		the byte by which JUMP_OPCODE and BREAKPOINT_OPCODE differ
+ * PLACES		what may be a jump, or why not: see optimize_rules.c
  */
 #ifndef _KPROBES_CLAUSES_STEP_H
 #define _KPROBES_CLAUSES_STEP_H

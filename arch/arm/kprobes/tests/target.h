@@ -32,7 +32,6 @@ insn_mask_fn insn_mrs, insn_cpsid, insn_cpsie, insn_msr_c;
 extern const u8 insn_mrs_site[], insn_cpsid_site[], insn_cpsie_site[];
 extern const u8 insn_msr_c_site[];
 
-/* Each move of clauses_row(), and each of its functions. */
 #define MOVE_BYTES	4
 #define ROW_STRIDE	128
 
@@ -44,7 +43,6 @@ extern const u8 insn_msr_c_site[];
 #define JUMP_OPCODE	0xea
 #define BREAKPOINT_OPCODE 0xe7
 
-/* What may be a jump, or why not: see optimize_rules.c. */
 #define PLACES {							\
 	{ "branch", clauses_jump_site },				\
 	{ "call", clauses_call_site },					\
@@ -55,7 +53,6 @@ extern const u8 insn_msr_c_site[];
 	{ "plain", optimize_plain },					\
 }
 
-/* Nothing is before a function's entry. */
 #define MARK_BYTES	0
 
 /* The first instruction of a function, PUSH: ftrace's calls cannot be probed. */
@@ -66,23 +63,14 @@ extern const u8 insn_msr_c_site[];
 	(!POINTER_BIT ? (word) :					\
 	 ((word) & 0xf800) < 0xe800 ? (u16)(word) : rol32(word, 16))
 
-/* From a breakpoint to the ip that handlers before the instruction see. */
 #define TRAP_BYTES	0
 #define TRAP_IS_NMI	false
 #define FTRACE_TRAP_BYTES	0
-
-/* The size of a struct arch_specific_insn. */
 #define AINSN_BYTES	32
-
-/* Functions on the way of a breakpoint and of a fault. */
 #define HIT_PATH_OF_ARCH						\
 	"__und_svc", "do_undefinstr", "kprobe_undefinstr",		\
 	"__dabt_svc"
-
-/* The errno of an address inside an instruction. */
 #define INSIDE_ERRNO	EINVAL
-
-/* Instructions that are refused, and by which errno. */
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
 #define REFUSED_INSNS {							\
 	REFUSED_INSN(clauses_move_site + 1 + 2 * POINTER_BIT),		\

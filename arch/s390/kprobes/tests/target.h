@@ -60,11 +60,10 @@ extern const u8 clauses_store_site[];
 asmlinkage long clauses_copy_user(void *to, const void *from, long bytes);
 extern const u8 clauses_copy_user_site[];
 
-/* Each move of clauses_row(), and each of its functions. */
 #define MOVE_BYTES	6
 #define ROW_STRIDE	128
 
-/* The first instruction of optimize_plain() is as long as the jump, BRCL. */
+/* The jump is BRCL. */
 #define FIRST_BYTES	6
 #define BEHIND_BYTES	6
 #define JUMP_BYTES	6
@@ -72,7 +71,6 @@ extern const u8 clauses_copy_user_site[];
 #define JUMP_OPCODE	0xc0
 #define BREAKPOINT_OPCODE	0
 
-/* What may be a jump, or why not: see optimize_rules.c. */
 #define PLACES {							\
 	{ "branch", clauses_call_site, KPROBE_NO_JUMP_EMULATED },	\
 	{ "short", clauses_move_site, KPROBE_NO_JUMP_SHORT_INSN },	\
@@ -82,31 +80,16 @@ extern const u8 clauses_copy_user_site[];
 	{ "plain", optimize_plain },					\
 }
 
-/* Nothing is before a function's entry. */
 #define MARK_BYTES	0
-
-/* The room for the call of ftrace at an entry. */
 #define CALL_BYTES	6
-
-/* From a breakpoint to the ip that handlers before the instruction see. */
 #define TRAP_BYTES	2
 #define TRAP_IS_NMI	false
-
-/* The same, of those that ftrace calls. */
 #define FTRACE_TRAP_BYTES	0
-
-/* The size of a struct arch_specific_insn. */
 #define AINSN_BYTES	8
-
-/* Functions on the way of a breakpoint and of a fault. */
 #define HIT_PATH_OF_ARCH						\
 	"pgm_check_handler", "__do_pgm_check", "kprobe_pgm_check",	\
 	"do_dat_exception"
-
-/* The errno of an address inside an instruction. */
 #define INSIDE_ERRNO	EINVAL
-
-/* Instructions that are refused, and by which errno. */
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
 #define REFUSED_INSNS {							\
 	REFUSED_INSN(clauses_move_site + 1),				\
@@ -123,14 +106,13 @@ extern const u8 clauses_copy_user_site[];
 	REFUSED_INSN(clauses_unknown), REFUSED_INSN(clauses_zero),	\
 }
 
-/* What a fault handler is told of a page fault. */
 #define PAGE_FAULT	14
 
 /* A fault by another code: no table is there that could have the page. */
 #define OTHER_FAULT	((const long *)(1UL << 62))
 #define OTHER_TRAP	PAGE_FAULT
 
-/* The cases of fault.c in this folder: see fault_cases.h. */
+/* See fault_cases.h. */
 void H9_partial_copy_is_fixed_up(struct kunit *test);
 void H9_protection_fault_is_fixed_up(struct kunit *test);
 void H9_satisfied_fault_does_not_end_the_step(struct kunit *test);

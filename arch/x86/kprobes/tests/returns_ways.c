@@ -12,7 +12,6 @@ static void K3_through_ftrace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&probe.rp.kp),
 			IS_ENABLED(CONFIG_KPROBES_ON_FTRACE));
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 }
 
@@ -23,8 +22,6 @@ static void K3_by_a_breakpoint(struct kunit *test)
 	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLAIN);
 	KUNIT_EXPECT_TRUE(test, IS_BREAKPOINT(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	unwatch(&probe);
-	take_out(&stays);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.value, 6);
 	KUNIT_EXPECT_EQ(test, stays.after, 1);
@@ -35,7 +32,6 @@ static void K3_by_a_jump(struct kunit *test)
 	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLAIN);
 	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
 	KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, 1, 1);
 	KUNIT_EXPECT_EQ(test, probe.value, 6);
 }
@@ -96,7 +92,6 @@ static void K4_registers_are_left_alone(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, probe.value, bare[n].ax);
 		}
 	}
-	unwatch(&probe);
 	EXPECT_TOLD(test, &probe, calls, calls);
 }
 

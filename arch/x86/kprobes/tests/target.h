@@ -39,15 +39,11 @@ asmlinkage long clauses_call_user(const unsigned long *from, long value);
 extern const u8 clauses_call_memory_site[], clauses_call_memory_out[];
 extern const u8 clauses_call_user_site[];
 
-/* Each move of clauses_row(), and each of its functions. */
 #define MOVE_BYTES	5
 #define ROW_STRIDE	96
 
-/*
- * The first instruction of optimize_plain(). A probe behind it is in the jump, and
- * the third instruction is behind the jump.
- */
 #define FIRST_BYTES	4
+/* A probe behind the first instruction is in the jump. */
 #define INSIDE		FIRST_BYTES
 #define BEHIND_BYTES	6
 #define JUMP_BYTES	JMP32_INSN_SIZE
@@ -55,32 +51,17 @@ extern const u8 clauses_call_user_site[];
 #define JUMP_OPCODE	JMP32_INSN_OPCODE
 #define BREAKPOINT_OPCODE	INT3_INSN_OPCODE
 
-/* Before a function's entry there may be a mark for indirect calls. */
 #define MARK_BYTES	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
-
-/* The room for the call of ftrace at an entry. */
 #define CALL_BYTES	5
-
-/* From a breakpoint to the ip that handlers before the instruction see. */
 #define TRAP_BYTES	1
 #define TRAP_IS_NMI	true
-
-/* The same, of those that ftrace calls. */
 #define FTRACE_TRAP_BYTES	1
-
-/* The size of a struct arch_specific_insn. */
 #define AINSN_BYTES	32
-
-/* Functions on the way of a breakpoint and of a fault. */
 #define HIT_PATH_OF_ARCH						\
 	"asm_exc_int3", "exc_int3", "do_int3",				\
 	"smp_text_poke_int3_handler", "kprobe_int3_handler",		\
 	"exc_page_fault"
-
-/* The errno of an address inside an instruction. */
 #define INSIDE_ERRNO	EILSEQ
-
-/* Instructions that are refused, and by which errno. */
 #define REFUSED_INSNS {						\
 	{ hidden(clauses_move_site) + 1, -EILSEQ },		\
 	{ clauses_load_ss, -EINVAL },				\
@@ -88,10 +69,9 @@ extern const u8 clauses_call_user_site[];
 	{ clauses_far, -EOPNOTSUPP },				\
 }
 
-/* What a fault handler is told of a page fault. */
 #define PAGE_FAULT	X86_TRAP_PF
 
-/* The cases of fault.c in this folder: see fault_cases.h. */
+/* See fault_cases.h. */
 void H9_general_protection_is_fixed_up(struct kunit *test);
 void H9_rdmsr_of_no_register_is_fixed_up(struct kunit *test);
 void H9_zero_padded_load_is_fixed_up(struct kunit *test);
