@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the C part, the way in and out (run.S) and the generated cases agree
- * on. The architecture's state.h has the state of a CPU, and struct form.
+ * on. The architecture's state.h has the state of a CPU, struct form_of_arch, and
+ *
+ * FORMS_STACK		the part of the stack that a form may use
+ * FORMS_DISTANCE	how far that has to be below who calls forms_run()
+ * FORMS_POSITIONS	of a probe to a form
+ * FORMS_PERCPU		memory of the CPU's own that a form may use
+ * FORMS_JUMPS		are forms run with jumps, too?
+ * FORMS_JUMPS_LEAST	how many of them must be jumps then
+ * FORMS_TRAP		how far behind a probe handlers are shown the address
+ * FORMS_DISABLED_EACH	of how many probes one is disabled; the others stay
+ * FORM_KILLS_C		a flag; those below bit 16 are registers not to compare
  */
 #ifndef KPROBES_FORMS_H
 #define KPROBES_FORMS_H
@@ -20,6 +30,28 @@
 #include "state.h"
 
 #ifndef __ASSEMBLY__
+
+/* What is compared. */
+struct outcome {
+	struct forms_state state;
+	u8 scratch[FORMS_SCRATCH];
+	u8 percpu[FORMS_PERCPU];
+};
+
+/*
+ * An instruction in a place of its own, from cases.S. Each of the first words
+ * says how far from itself something is.
+ */
+struct form {
+	s32 stub;
+	s32 site[FORMS_POSITIONS];
+	s32 next;
+	s32 taken;
+	s32 name;
+	u32 flags;
+	struct form_of_arch arch;
+	s16 refused;
+};
 
 static inline void *forms_from(const s32 *distance)
 {

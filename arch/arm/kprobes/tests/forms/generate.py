@@ -39,7 +39,7 @@ def _row(number, form):
         distances(*(f'.L{place}{number}' for place in ('stub', 'site', 'next', 'taken', 'name'))),
         f'\t.long {" | ".join(form.flags) or 0}',
         f'\t.byte {pairs}',
-        f'\t.short -({form.refused}), {form.condition}',
+        f'\t.short {form.condition}, -({form.refused})',
         *name_lines(number, form)))
 
 

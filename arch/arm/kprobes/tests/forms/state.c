@@ -64,7 +64,7 @@ static u32 content(const struct form *form, int number)
 		/* Interrupts as they are not now. */
 		[PSR] = input.flags ^ PSR_I_BIT ^ PSR_N_BIT,
 	};
-	u8 pair = form->contents[number / 2];
+	u8 pair = form->arch.contents[number / 2];
 
 	return contents[number % 2 ? pair & 15 : pair >> 4];
 }
@@ -166,6 +166,6 @@ bool post_wrong(const struct form *form, const struct pt_regs *shown,
 int hits(const struct form *form, int position,
 	 const struct forms_state *there)
 {
-	return arm_check_condition((u32)form->condition << 28, there->flags) !=
+	return arm_check_condition((u32)form->arch.condition << 28, there->flags) !=
 	       ARM_OPCODE_CONDTEST_FAIL;
 }

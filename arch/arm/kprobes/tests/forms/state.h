@@ -10,7 +10,7 @@
 #define FORMS_STACK		128
 #define FORMS_BELOW		64
 
-/* How far that has to be below who calls forms_run(); a stack has 8 KiB. */
+/* A stack has 8 KiB. */
 #define FORMS_DISTANCE		1024
 
 /* struct forms_state */
@@ -18,21 +18,17 @@
 #define FORMS_WHERE		136
 #define FORMS_STACK_AT		144
 
-/* struct form's flags; those below bit 16 are registers not to compare. */
+/* struct form's flags */
 #define FORM_KILLS_C		0
 /* Each word of its part of the stack is where a branch is to lead. */
 #define FORM_STACK_LEADS	0x10000
 
+#define FORMS_PERCPU		0
 #define FORMS_POSITIONS		1
-
-/* Are they run with jumps, too? */
 #define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define FORMS_JUMPS_LEAST	3680
-
-/* How far behind a probe handlers are shown the PC. */
 #define FORMS_TRAP		0
-
-/* Of how many probes one is disabled: that stops all CPUs. The others stay. */
+/* It stops all CPUs. */
 #define FORMS_DISABLED_EACH	32
 
 #ifndef __ASSEMBLY__
@@ -47,26 +43,8 @@ struct forms_state {
 	u32 stack[FORMS_STACK / 4];
 };
 
-/* What is compared. */
-struct outcome {
-	struct forms_state state;
-	u8 scratch[FORMS_SCRATCH];
-};
-
-/*
- * An instruction in a place of its own, from cases.S. Each of the first words
- * says how far from itself something is; ask the functions in forms.h for
- * where. The registers' contents are numbers of enum contents, four bits each.
- */
-struct form {
-	s32 stub;
-	s32 site[FORMS_POSITIONS];
-	s32 next;
-	s32 taken;
-	s32 name;
-	u32 flags;
-	u8 contents[8];
-	s16 refused;
+struct form_of_arch {
+	u8 contents[8];		/* of registers: enum contents, four bits each */
 	u16 condition;
 };
 

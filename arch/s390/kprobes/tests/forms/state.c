@@ -78,7 +78,7 @@ static u64 content(const struct form *form, int number)
 		[NOWHERE] = 1UL << 41,
 		[BEYOND] = 1UL << 62,
 	};
-	u8 pair = form->contents[number / 2];
+	u8 pair = form->arch.contents[number / 2];
 
 	return contents[number % 2 ? pair & 15 : pair >> 4];
 }

@@ -9,7 +9,6 @@
 /* The part of the stack that a form may use, from register 15 on: a frame. */
 #define FORMS_STACK		160
 
-/* How far that has to be below who calls forms_run(). */
 #define FORMS_DISTANCE		2048
 
 /* struct forms_state */
@@ -24,24 +23,17 @@
 /* Where a form led, beside those in forms.h: it has faulted. */
 #define FORMS_FAULTED		3
 
-/*
- * struct form's flags; those below bit 16 are registers not to compare. Nothing
- * runs with C, which would repeat a form that faults, for ever.
- */
+/* struct form's flags. Nothing runs with C, which would repeat what faults, for ever. */
 #define FORM_KILLS_C		0
 /* What it writes to memory is not the same each time. */
 #define FORM_VARIES		0x20000
 
+#define FORMS_PERCPU		0
 #define FORMS_POSITIONS		1
-
-/* Are they run with jumps, too? */
 #define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define FORMS_JUMPS_LEAST	3600
-
-/* How far behind a probe handlers are shown the address in the PSW. */
 #define FORMS_TRAP		2
-
-/* Of how many probes one is disabled: that stops all CPUs. The others stay. */
+/* It stops all CPUs. */
 #define FORMS_DISABLED_EACH	32
 
 #ifndef __ASSEMBLY__
@@ -63,26 +55,8 @@ struct forms_state {
 	u8 vxr[32][16];
 } __aligned(16);
 
-/* What is compared. */
-struct outcome {
-	struct forms_state state;
-	u8 scratch[FORMS_SCRATCH];
-};
-
-/*
- * An instruction in a place of its own, from cases.S. Each of the first words
- * says how far from itself something is; ask the functions in forms.h for
- * where. The registers' contents are numbers of enum contents, four bits each.
- */
-struct form {
-	s32 stub;
-	s32 site[FORMS_POSITIONS];
-	s32 next;
-	s32 taken;
-	s32 name;
-	u32 flags;
-	u8 contents[8];
-	s16 refused;
+struct form_of_arch {
+	u8 contents[8];		/* of registers: enum contents, four bits each */
 };
 
 /* run.S: where a form goes on after an exception. */

@@ -97,11 +97,12 @@ def _row(number, form):
     return '\n'.join((
         distances(f'.Lstub{number}', f'.Lsite{number} + {form.into}',
                   f'.Lsecond{number}', f'.Lthird{number}'),
-        distances(f'.Lto_site{number}', f'.Lto_second{number}',
-                  f'.Lto_third{number}'),
         distances(f'.Lnext{number}', taken, f'.Lname{number}'),
         f'\t.long {flags}',
-        f'\t.short {form.feature}, -({form.refused})',
+        distances(f'.Lto_site{number}', f'.Lto_second{number}',
+                  f'.Lto_third{number}'),
+        f'\t.long {form.feature}',
+        f'\t.short -({form.refused}), 0',
         *name_lines(number, form)))
 
 

@@ -293,7 +293,7 @@ static bool rest_is_same(const struct outcome *one, const struct outcome *other)
 	       !memcmp(one->state.xsave + 24, other->state.xsave + 24,
 		       FORMS_XSAVE - 24) &&
 	       !memcmp(one->scratch, other->scratch, FORMS_SCRATCH) &&
-	       !memcmp(one->percpu, other->percpu, PERCPU);
+	       !memcmp(one->percpu, other->percpu, FORMS_PERCPU);
 }
 
 /*

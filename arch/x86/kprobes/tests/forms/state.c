@@ -10,10 +10,10 @@
 #include "trial.h"
 
 /* cases.S refers to it, so it is not static. */
-DECLARE_PER_CPU(u8[PERCPU], forms_percpu);
-DEFINE_PER_CPU(u8[PERCPU], forms_percpu);
+DECLARE_PER_CPU(u8[FORMS_PERCPU], forms_percpu);
+DEFINE_PER_CPU(u8[FORMS_PERCPU], forms_percpu);
 
-static u8 input_percpu[PERCPU];
+static u8 input_percpu[FORMS_PERCPU];
 
 /* Vector registers have their lanes filled, x87 ones are normal numbers. */
 static void some_vectors(struct rnd_state *rnd, u8 *xsave)
@@ -84,7 +84,7 @@ void find_state_at(const struct form *form, struct forms_state *there)
 bool cpu_lacks(const struct form *form)
 {
 	return !boot_cpu_has(X86_FEATURE_AVX) ||
-	       (form->feature && !boot_cpu_has(form->feature));
+	       (form->arch.feature && !boot_cpu_has(form->arch.feature));
 }
 
 bool has_faulted(const struct trial *trial)
@@ -137,7 +137,7 @@ bool rest_differs(const struct trial *trial, char *what)
 		return tell(what, "stack[%d] is %llx, not %llx",
 			    at - FORMS_STACK / 16, now->stack[at],
 			    bare->stack[at]);
-	at = differs(trial->bare->percpu, output.percpu, 0, PERCPU);
+	at = differs(trial->bare->percpu, output.percpu, 0, FORMS_PERCPU);
 	if (at >= 0)
 		return tell(what, "CPU's memory[%d] differs", at);
 	/* All but the last x87 instruction's opcode and addresses. */

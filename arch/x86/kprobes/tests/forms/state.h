@@ -9,7 +9,6 @@
 /* The part of the stack that a form may use; RSP starts in its middle. */
 #define FORMS_STACK		512
 
-/* How far that has to be below who calls forms_run(). */
 #define FORMS_DISTANCE		1024
 
 /* XSAVE's standard format, up to and with the upper halves of YMM. */
@@ -24,7 +23,7 @@
 #define FORMS_STACK_AT		192
 #define FORMS_XSAVE_AT		(FORMS_STACK_AT + FORMS_STACK)
 
-/* struct form's flags; those below bit 16 are registers not to compare. */
+/* struct form's flags */
 #define FORM_FAULTS		0x10000
 #define FORM_KILLS_C		0x20000
 /* It has an entry in the exception table. */
@@ -40,16 +39,12 @@
 
 #define FORMS_SECOND		1
 #define FORMS_THIRD		2
+#define FORMS_PERCPU		64
 #define FORMS_POSITIONS		3
-
 /* jumps.c has those. */
 #define FORMS_JUMPS		0
 #define FORMS_JUMPS_LEAST	0
-
-/* How far behind a probe handlers are shown the instruction pointer. */
 #define FORMS_TRAP		1
-
-/* Of how many probes one is disabled; the others stay. */
 #define FORMS_DISABLED_EACH	1
 
 #ifndef __ASSEMBLY__
@@ -67,39 +62,13 @@ struct forms_state {
 	u8 xsave[FORMS_XSAVE];
 } __aligned(64);
 
-#define PERCPU		64
-
-/* What is compared. */
-struct outcome {
-	struct forms_state state;
-	u8 scratch[FORMS_SCRATCH];
-	u8 percpu[PERCPU];
-};
-
-/*
- * An instruction in a place of its own, from cases.S. Each of the first words
- * says how far from itself something is; ask the functions in forms.h for
- * where.
- */
-struct form {
-	s32 stub;
-	s32 site[FORMS_POSITIONS];
-	s32 up_to[FORMS_POSITIONS];
-	s32 next;
-	s32 taken;
-	s32 name;
-	u32 flags;
-	u16 feature;
-	s16 refused;
+struct form_of_arch {
+	s32 up_to[FORMS_POSITIONS];	/* distances, as the others */
+	u32 feature;
 };
 
 /* As the stub, but no further than to there. */
-static inline void (*form_up_to(const struct form *form, int position))(void)
-{
-	const s32 *distance = &form->up_to[position];
-
-	return (void *)distance + *distance;
-}
+#define form_up_to(form, position)	forms_from(&(form)->arch.up_to[position])
 
 #endif /* !__ASSEMBLY__ */
 #endif /* KPROBES_FORMS_STATE_H */
