@@ -47,6 +47,21 @@ struct jump_target {
 	.straight = is_straight						\
 }
 
+/* Functions of jump_targets.S, of which each architecture has some. */
+extern const u8 jump_at_plain[], jump_twin_plain[];
+extern const u8 jump_at_cond[], jump_twin_cond[];
+extern const u8 jump_at_leave[], jump_twin_leave[];
+extern const u8 jump_at_one[], jump_twin_one[];
+extern const u8 jump_at_load[], jump_twin_load[];
+extern const u8 jump_at_media[], jump_twin_media[];
+extern const u8 jump_at_stack[], jump_twin_stack[];
+extern const u8 jump_at_relative[], jump_twin_relative[];
+extern const u8 jump_at_call[], jump_twin_call[];
+extern const u8 jump_at_many[], jump_twin_many[];
+extern const u8 jump_at_fork[], jump_twin_fork[];
+extern const u8 jump_at_away[], jump_twin_away[];
+extern const u8 jump_at_rip[], jump_twin_rip[];
+
 /* Of the first few all boundaries are watched. */
 enum {
 	JUMPS_WATCHED = 4,

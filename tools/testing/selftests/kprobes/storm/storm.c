@@ -133,7 +133,7 @@ void storm_fill(struct storm_registers *registers, u32 seed)
 	for (n = 0; n < sizeof(*registers) / sizeof(*each); n++)
 		each[n] = (n + seed) * 0x9e3779b97f4a7c15;
 	registers->flags &= ARCH_FLAGS;
-	registers->flags |= arch_interrupt_flag();
+	registers->flags |= ARCH_INTERRUPT_FLAG;
 }
 
 static void dump(const char *what, const struct storm_registers *registers)

@@ -14,6 +14,38 @@
 #include <linux/iopoll.h>
 #include <linux/kprobes.h>
 #include <linux/moduleparam.h>
+
+/*
+ * The architecture has functions, and:
+ *
+ * ARCH_TARGETS		what is hit: each is a site in targets.S, and the function
+ *			that has it
+ * ARCH_MOVE		the instruction at the site of "move"
+ * ARCH_FLAGS		flags that the functions use or change
+ * ARCH_CARRY		one of them
+ * ARCH_INTERRUPT_FLAG	whether interrupts may come now, where a flag tells
+ * ARCH_MANY_CALLS	so many hooked calls are to be under way at once
+ * ARCH_UNWINDS_OTHERS	can stack_trace_save_tsk() unwind another task?
+ *
+ * with jumps in the place of breakpoints also:
+ *
+ * ARCH_JUMPS		functions that jumps come to and go from, and whether each
+ *			byte of the jump is one of the instructions that run
+ * ARCH_MARK		bytes before a function's first instruction that may be probed
+ * ARCH_INSIDE_ERRNO	what a probe inside an instruction is refused with
+ * ARCH_BEFORE		bytes of the instruction before the place,
+ * ARCH_JUMP_SIZE	of the jump, and
+ * ARCH_TRAP_SIZE	from the place to the address that a trap shows
+ * ARCH_DETOUR_BEGIN	instructions of a detour before what all have in common,
+ * ARCH_DETOUR_END	behind it that stand for the place,
+ * ARCH_DETOUR_COMMON	and the least number of those in common
+ * ARCH_DETOUR_FRAMELESS has the common part no frame so many bytes into it? Then
+ *			the place is shown
+ * ARCH_DETOUR_WAITS	does it wait where somebody else wants to have the CPU?
+ * ARCH_HIDES_CALLERS	does an interrupt where a function has no frame hide who
+ *			has called it?
+ * ARCH_BELOW_THREAD	functions below that of a thread, up to the end of its stack
+ */
 #include "arch.h"
 
 /* What has an anchor while a storm is strict. */

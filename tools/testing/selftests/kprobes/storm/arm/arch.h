@@ -18,7 +18,6 @@ extern const u8 storm_move_site[], storm_store_site[], storm_word_site[];
 extern const u8 storm_mask_site[], storm_return_site[], storm_jump_site[];
 extern const u8 storm_call_site[];
 
-/* What is hit: each is a site in targets.S, and the function that has it. */
 #define ARCH_TARGETS {							\
 	/* These run as copies that go on by themselves. */		\
 	{ { "move", storm_move_site }, storm_move },			\
@@ -34,23 +33,19 @@ extern const u8 storm_call_site[];
 	STORM_TRACED,							\
 }
 
-/* The instruction at storm_move_site: movw ip, #0x6b72. */
+/* movw ip, #0x6b72 */
 #ifdef CONFIG_THUMB2_KERNEL
 #define ARCH_MOVE	{ 0x46, 0xf6, 0x72, 0x3c }
 #else
 #define ARCH_MOVE	{ 0x72, 0xcb, 0x06, 0xe3 }
 #endif
 
-/* Flags that the functions use or change: also GE, of media instructions. */
+/* Also GE, of media instructions. */
 #define ARCH_CARRY	PSR_C_BIT
 #define ARCH_FLAGS	(PSR_N_BIT | PSR_Z_BIT | PSR_C_BIT | PSR_V_BIT |	\
 			 PSR_Q_BIT | 0x000f0000)
 
-/* It is not among them whether interrupts may come. */
-static inline unsigned long arch_interrupt_flag(void)
-{
-	return 0;
-}
+#define ARCH_INTERRUPT_FLAG	0
 
 /* The registers that a function is called with, or leaves. */
 struct storm_registers {
@@ -90,33 +85,18 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 	return regs->ARM_sp == (unsigned long)(regs + 1);
 }
 
-extern const u8 jump_at_plain[], jump_twin_plain[];
-extern const u8 jump_at_cond[], jump_twin_cond[];
-extern const u8 jump_at_leave[], jump_twin_leave[];
-extern const u8 jump_at_load[], jump_twin_load[];
-extern const u8 jump_at_media[], jump_twin_media[];
-extern const u8 jump_at_one[], jump_twin_one[];
-
 /*
- * Functions of jump_targets.S that jumps come to and go from, and whether each
- * byte of the jump is one of the instructions that run. Those at even places have
- * a probe that each call hits; with a carry "cond" is called, and not hit.
+ * Those at even places have a probe that each call hits; with a carry "cond" is
+ * called, and not hit.
  */
 #define ARCH_JUMPS {							\
 	JUMP(plain, true), JUMP(cond, true), JUMP(leave, true),		\
 	JUMP(load, true), JUMP(media, true), JUMP(one, true),		\
 }
 
-/* Nothing is before a function's first instruction. */
 #define ARCH_MARK	0
-
-/* What a probe inside an instruction is refused with. */
 #define ARCH_INSIDE_ERRNO	EINVAL
 
-/*
- * Bytes of the instruction before the place, of the jump, and how far behind the
- * place the address is that a trap shows.
- */
 #define ARCH_BEFORE	4
 #define ARCH_TRAP_SIZE	0
 #define ARCH_JUMP_SIZE	4
@@ -146,28 +126,16 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 					sizeof(shown)) ? 0 : shown;
 }
 
-/*
- * Of a detour: instructions before what all have in common and behind it that
- * stand for the place, and the least number of those in common.
- */
 #define ARCH_DETOUR_BEGIN	5
 #define ARCH_DETOUR_END		2
 #define ARCH_DETOUR_COMMON	20
-/* Has the common part no frame so many bytes into it? Then the place is shown. */
 #define ARCH_DETOUR_FRAMELESS(into)	((into) < 36 || (into) >= 72)
-/* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	false
-
-/* Does an interrupt where a function has no frame hide who has called it? */
 #define ARCH_HIDES_CALLERS	false
-
-/* Functions below that of a thread, up to the end of its stack. */
 #define ARCH_BELOW_THREAD	2
-
-/* Can stack_trace_save_tsk() unwind another task? */
 #define ARCH_UNWINDS_OTHERS	(!IS_ENABLED(CONFIG_SMP))
 
-/* So many hooked calls are to be under way at once; QEMU is slow. */
+/* QEMU is slow. */
 #define ARCH_MANY_CALLS	1000
 
 /*

@@ -32,7 +32,6 @@ extern const u8 L0storm_mask_site[], L0storm_jump_site[], L0storm_call_site[];
 extern const u8 L0storm_return_site[], L0storm_open_site[], L0storm_add_site[];
 extern const u8 L0storm_use_site[], L0storm_close_site[];
 
-/* What is hit: each is a site in targets.S, and the function that has it. */
 #define ARCH_TARGETS {							\
 	/* It runs as a copy that goes on by itself. */			\
 	{ { "move", L0storm_move_site }, storm_move },			\
@@ -51,18 +50,13 @@ extern const u8 L0storm_use_site[], L0storm_close_site[];
 	STORM_TRACED,							\
 }
 
-/* The instruction at the site of "move". */
 #define ARCH_MOVE	{ 0xc0, 0x1e, 0x6b, 0x70, 0x72, 0x62 }
 
-/* The condition code, as IPM stores it: functions use and change it. */
+/* The condition code, as IPM stores it. */
 #define ARCH_FLAGS	0x30000000
 #define ARCH_CARRY	0x20000000
 
-/* It is not among them whether interrupts may come. */
-static inline unsigned long arch_interrupt_flag(void)
-{
-	return 0;
-}
+#define ARCH_INTERRUPT_FLAG	0
 
 /* The registers that a function is called with, or leaves. */
 struct storm_registers {
@@ -95,29 +89,14 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 	return !regs->int_code;
 }
 
-extern const u8 jump_at_plain[], jump_twin_plain[];
-extern const u8 jump_at_cond[], jump_twin_cond[];
-extern const u8 jump_at_leave[], jump_twin_leave[];
-extern const u8 jump_at_stack[], jump_twin_stack[];
-extern const u8 jump_at_relative[], jump_twin_relative[];
-extern const u8 jump_at_one[], jump_twin_one[];
-
-/*
- * Functions of jump_targets.S that jumps come to and go from, and whether each
- * byte of the jump is one of the instructions that run.
- */
 #define ARCH_JUMPS {							\
 	JUMP(plain, true), JUMP(cond, true), JUMP(leave, true),		\
 	JUMP(stack, true), JUMP(relative, true), JUMP(one, true),	\
 }
 
-/* Nothing is before a function's first instruction. */
 #define ARCH_MARK	0
-
-/* What a probe inside an instruction is refused with. */
 #define ARCH_INSIDE_ERRNO	EINVAL
 
-/* Bytes of the instruction before the place, of the trap, and of the jump. */
 #define ARCH_BEFORE	4
 #define ARCH_TRAP_SIZE	2
 #define ARCH_JUMP_SIZE	6
@@ -143,28 +122,16 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 	return shown - ARCH_TRAP_SIZE;
 }
 
-/*
- * Of a detour: instructions before what all have in common and behind it that
- * stand for the place, and the least number of those in common.
- */
 #define ARCH_DETOUR_BEGIN	3
 #define ARCH_DETOUR_END		1
 #define ARCH_DETOUR_COMMON	20
-/* Has the common part no frame so many bytes into it? Then the place is shown. */
 #define ARCH_DETOUR_FRAMELESS(into)	((into) < 28)
-/* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	false
-
-/* Does an interrupt where a function has no frame hide who has called it? */
 #define ARCH_HIDES_CALLERS	true
-
-/* Functions below that of a thread, up to the end of its stack. */
 #define ARCH_BELOW_THREAD	3
-
-/* Can the stack of another task be unwound? */
 #define ARCH_UNWINDS_OTHERS	true
 
-/* So many hooked calls are to be under way at once; QEMU is slow. */
+/* QEMU is slow. */
 #define ARCH_MANY_CALLS	1000
 
 /* Single steps are fetches of instructions, which the CPU reports (PER). */

@@ -18,7 +18,6 @@
 extern const u8 storm_move_site[], storm_rip_site[], storm_load_site[];
 extern const u8 storm_jump_site[], storm_call_site[], storm_return_site[];
 
-/* What is hit: each is a site in targets.S, and the function that has it. */
 #define ARCH_TARGETS {							\
 	/* It runs as a copy that goes on by itself. */			\
 	{ { "move", storm_move_site }, storm_move },			\
@@ -33,36 +32,18 @@ extern const u8 storm_jump_site[], storm_call_site[], storm_return_site[];
 	STORM_TRACED,							\
 }
 
-/* The instruction at storm_move_site. */
 #define ARCH_MOVE	{ 0x48, 0xb8, 0x5f, 0x73, 0x65, 0x62, 0x6f, 0x72, 0x70, 0x6b }
 
-/* Bytes before a function's first instruction that may be probed. */
 #define ARCH_MARK	(IS_ENABLED(CONFIG_X86_KERNEL_IBT) ? 4 : 0)
 
-extern const u8 jump_at_cond[], jump_twin_cond[];
-extern const u8 jump_at_call[], jump_twin_call[];
-extern const u8 jump_at_leave[], jump_twin_leave[];
-extern const u8 jump_at_many[], jump_twin_many[];
-extern const u8 jump_at_plain[], jump_twin_plain[];
-extern const u8 jump_at_fork[], jump_twin_fork[];
-extern const u8 jump_at_away[], jump_twin_away[];
-extern const u8 jump_at_rip[], jump_twin_rip[];
-extern const u8 jump_at_one[], jump_twin_one[];
-
-/*
- * Functions of jump_targets.S that jumps come to and go from, and whether each
- * byte of the jump is one of the instructions that run.
- */
 #define ARCH_JUMPS {							\
 	JUMP(cond, false), JUMP(call, true), JUMP(leave, false),	\
 	JUMP(many, true), JUMP(plain, true), JUMP(fork, false),		\
 	JUMP(away, false), JUMP(rip, true), JUMP(one, true),		\
 }
 
-/* What a probe inside an instruction is refused with. */
 #define ARCH_INSIDE_ERRNO	EILSEQ
 
-/* Bytes of the instruction before the place, of the trap, and of the jump. */
 #define ARCH_BEFORE	3
 #define ARCH_TRAP_SIZE	INT3_INSN_SIZE
 #define ARCH_JUMP_SIZE	JMP32_INSN_SIZE
@@ -93,31 +74,18 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 	return (long)ip - 1;
 }
 
-/*
- * Of a detour: instructions before what all have in common and behind it that
- * stand for the place, and the least number of those in common.
- */
 #define ARCH_DETOUR_BEGIN	6
 #define ARCH_DETOUR_END		0
 #define ARCH_DETOUR_COMMON	41
-/* Has the common part no frame so many bytes into it? Then the place is shown. */
 #define ARCH_DETOUR_FRAMELESS(into)	false
-/* Does the common part wait where somebody else wants to have the CPU? */
 #define ARCH_DETOUR_WAITS	true
-
-/* Does an interrupt where a function has no frame hide who has called it? */
 #define ARCH_HIDES_CALLERS	false
 
-/* Flags that the functions use or change. */
 #define ARCH_CARRY	X86_EFLAGS_CF
 #define ARCH_FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF |	\
 			 X86_EFLAGS_ZF | X86_EFLAGS_SF | X86_EFLAGS_OF)
 
-/* The flag that says whether interrupts may come, as it is now. */
-static inline unsigned long arch_interrupt_flag(void)
-{
-	return native_save_fl() & X86_EFLAGS_IF;
-}
+#define ARCH_INTERRUPT_FLAG	(native_save_fl() & X86_EFLAGS_IF)
 
 /* The registers that a function is called with, or leaves. */
 struct storm_registers {
@@ -149,14 +117,8 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 {
 	return regs->sp == (unsigned long)(regs + 1);
 }
-
-/* Functions below that of a thread, up to the end of its stack. */
 #define ARCH_BELOW_THREAD	3
-
-/* Can the stack of another task be unwound? */
 #define ARCH_UNWINDS_OTHERS	true
-
-/* So many hooked calls are to be under way at once. */
 #define ARCH_MANY_CALLS	2000
 
 /* Single steps: what the CPU reports of each, and turning them on. */
