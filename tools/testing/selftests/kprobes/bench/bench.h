@@ -12,6 +12,31 @@
 
 #include <linux/kprobes.h>
 #include <linux/types.h>
+
+/*
+ * The architecture has:
+ *
+ * BENCH_SITE_BYTES	the length of each of the generated instructions to probe,
+ * BENCH_SITE		and its byte at BENCH_FORM_AT, which tells how a hit gets to
+ *			the handlers: by BENCH_BREAKPOINT, BENCH_JUMP, BENCH_FTRACE
+ * BENCH_ENTRY		bytes before the first of them
+ * BENCH_JUMPS, BENCH_BRANCHES, BENCH_NOTIFIES	are there such rows?
+ * BENCH_MANY		how many probes are many, where what other CPUs have to do
+ *			is counted
+ * BENCH_PLACE_BYTES	the bytes that tell whether a function has a place for ftrace
+ *
+ * bench_clock()	once all before it is done
+ * bench_mark_instruction()	one that nothing else has, for insncount.c to count
+ * bench_mark_trap()	a mark in QEMU's exception log: its address has the number
+ *			in low bits, and the exception table resolves it. False if
+ *			there was none
+ * bench_received()	how often CPU 1 has had to do something for others, unless
+ *			these are runs of stop_machine()
+ * bench_place()	bytes up to behind the place for ftrace that a function
+ *			begins with, or 0
+ * bench_breakpoint()	where a breakpoint was, if @reason tells notifiers of one;
+ *			or 0
+ */
 #include "arch.h"
 #include "sites.h"
 

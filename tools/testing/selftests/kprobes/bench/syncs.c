@@ -11,7 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/kthread.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include "bench.h"
 
@@ -19,6 +19,22 @@
 
 static struct kprobe probes[BENCH_MANY], *all[BENCH_MANY];
 static void *sites[BENCH_MANY];
+
+#ifndef bench_received
+/* Runs of stop_machine(). */
+static unsigned long bench_received(void)
+{
+	struct task_struct *task;
+	unsigned long runs = 0;
+
+	rcu_read_lock();
+	for_each_process(task)
+		if (!strcmp(task->comm, "migration/1"))
+			runs = READ_ONCE(task->nvcsw);
+	rcu_read_unlock();
+	return runs;
+}
+#endif
 
 static int spin(void *unused)
 {

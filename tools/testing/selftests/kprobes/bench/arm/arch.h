@@ -6,31 +6,22 @@
 #ifndef _KPROBES_BENCH_ARCH_H
 #define _KPROBES_BENCH_ARCH_H
 
-/* The length, and the byte at BENCH_FORM_AT, of each of the instructions to probe. */
 #define BENCH_SITE_BYTES	4
 #define BENCH_SITE		0xe3
 #define BENCH_ENTRY		0
 
-/* The byte of a site that tells how a hit gets to the handlers is the last. */
 #define BENCH_FORM_AT		3
 #define BENCH_BREAKPOINT	0xe7
 #define BENCH_JUMP		0xea
 #define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define BENCH_FTRACE		0
 
-#define BENCH_BRANCHES	1
-
+#define BENCH_BRANCHES		1
 /* Who else wants breakpoints has no die notifier. */
-#define BENCH_NOTIFIES	0
-
-/* How many probes are many, where what other CPUs have to do is counted. */
+#define BENCH_NOTIFIES		0
 #define BENCH_MANY		100
-
-/* The bytes that tell whether a function has a place for ftrace. */
 #define BENCH_PLACE_BYTES	4
 
-#include <linux/sched/signal.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/arch_timer.h>
 
@@ -40,7 +31,7 @@ static inline u64 bench_clock(void)
 	return __arch_counter_get_cntvct() * 16;
 }
 
-/* A hint that means nothing, which nothing else has, for insncount.c to count. */
+/* A hint that means nothing. */
 static inline void bench_mark_instruction(void)
 {
 	asm volatile(".inst 0xe320f06b" : : : "memory");
@@ -52,30 +43,13 @@ static inline unsigned long bench_breakpoint(unsigned long reason,
 	return 0;
 }
 
-/*
- * A mark in QEMU's exception log: a data abort at an address in a hole of the
- * kernel's part, whose low bits carry the number. The exception table resolves it.
- */
+/* A data abort at an address in a hole of the kernel's part. */
 static inline bool bench_mark_trap(unsigned int number)
 {
 	const void *hole = (void *)(0xfff10000UL + number * 16UL);
 	u8 byte;
 
 	return copy_from_kernel_nofault(&byte, hole, sizeof(byte));
-}
-
-/* How often CPU 1 has had to do something for others: its runs of stop_machine(). */
-static inline unsigned long bench_received(void)
-{
-	struct task_struct *task;
-	unsigned long runs = 0;
-
-	rcu_read_lock();
-	for_each_process(task)
-		if (!strcmp(task->comm, "migration/1"))
-			runs = READ_ONCE(task->nvcsw);
-	rcu_read_unlock();
-	return runs;
 }
 
 static inline unsigned int bench_place(const u8 *code)

@@ -5,28 +5,20 @@
 #ifndef _KPROBES_BENCH_ARCH_H
 #define _KPROBES_BENCH_ARCH_H
 
-/* The length, and the first byte, of each of the generated instructions to probe. */
 #define BENCH_SITE_BYTES	5
 #define BENCH_SITE		0xb8
 
-/* The first byte of a site, which tells how a hit gets to the handlers. */
 #define BENCH_FORM_AT		0
 #define BENCH_BREAKPOINT	0xcc
 #define BENCH_JUMP		0xe9
 #define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define BENCH_FTRACE		0xe8
 
-#define BENCH_BRANCHES	1
-
-#define BENCH_NOTIFIES	1
-
-/* How many probes are many, where what other CPUs have to do is counted. */
+#define BENCH_BRANCHES		1
+#define BENCH_NOTIFIES		1
 #define BENCH_MANY		100
-
-/* The bytes that tell whether a function has a place for ftrace. */
 #define BENCH_PLACE_BYTES	9
 
-/* Bytes of ENDBR before the first of them. */
 #ifdef CONFIG_X86_KERNEL_IBT
 #define BENCH_ENTRY		4
 #else
@@ -41,23 +33,17 @@
 #include <asm/msr.h>
 #include <asm/tsc.h>
 
-/* Once all before it is done. */
 static inline u64 bench_clock(void)
 {
 	return rdtsc_ordered();
 }
 
-/* An instruction that nothing else has, for insncount.c to count. */
 static inline void bench_mark_instruction(void)
 {
 	asm volatile("nopl 0x6b70726f(%%rax)" ::: "memory");
 }
 
-/*
- * A mark in QEMU's exception log: a page fault at an address in a hole of the
- * kernel's half, whose low bits carry the number. The exception table resolves
- * it. False if there was none.
- */
+/* A page fault at an address in a hole of the kernel's half. */
 static inline bool bench_mark_trap(unsigned int number)
 {
 	const void *hole = (void *)(0xffffffff00000000UL + number * 16UL);
@@ -66,13 +52,13 @@ static inline bool bench_mark_trap(unsigned int number)
 	return copy_from_kernel_nofault(&byte, hole, sizeof(byte));
 }
 
-/* How often CPU 1 has had to do something for others: function calls. */
+/* Function calls. */
+#define bench_received	bench_received
 static inline unsigned long bench_received(void)
 {
 	return READ_ONCE(per_cpu(irq_stat, 1).counts[IRQ_COUNT_CALL_FUNCTION]);
 }
 
-/* Bytes up to behind the place for ftrace that a function begins with, or 0. */
 static inline unsigned int bench_place(const u8 *code)
 {
 	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -84,7 +70,6 @@ static inline unsigned int bench_place(const u8 *code)
 	       0 : mark + sizeof(nop5);
 }
 
-/* Where a breakpoint was, if @reason tells notifiers of one; or 0. */
 static inline unsigned long bench_breakpoint(unsigned long reason,
 					     const struct pt_regs *regs)
 {
