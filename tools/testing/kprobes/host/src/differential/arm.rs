@@ -316,75 +316,39 @@ fn say(llvm: &mut llvm::Llvm, bytes: [u8; 4]) -> Option<(u64, String)> {
     Some((len as u64, said))
 }
 
-/// What is counted of a set.
-#[derive(Default)]
-struct Counts {
-    strings: u64,
-    agreed: u64,
-    only_ours: u64,
-    explained: BTreeMap<&'static str, u64>,
-    /// Kinds of differences without a reason.
-    open: BTreeSet<String>,
-}
-
-impl Counts {
-    fn differs(&mut self, explanations: &[Explanation], all: &Difference<'_>, bytes: [u8; 4]) {
-        match explanations.iter().find(|(_, explains)| explains(all)) {
-            Some((reason, _)) => *self.explained.entry(*reason).or_default() += 1,
-            None => {
-                let Difference {
-                    words,
-                    ours,
-                    theirs,
-                } = all;
-                let name = format!("{} {theirs:?}, ours {ours:?}", words.name);
-                let example = format!("{name}: {bytes:02x?} {}", words.operands);
-                if self.open.insert(name) {
-                    println!("  unexplained: {example}");
-                }
-            }
-        }
-    }
-
-    fn finish(self, name: &str) -> Vec<&'static str> {
-        let Self {
-            strings,
-            agreed,
-            only_ours,
-            ..
-        } = self;
-        println!(
-            "{name}: {strings} strings, {agreed} agreed to be instructions, {only_ours} only ours"
-        );
-        for (reason, count) in &self.explained {
-            println!("  {count} explained: {reason}");
-        }
-        assert!(
-            self.open.is_empty(),
-            "unexplained, in {} kinds",
-            self.open.len()
-        );
-        assert!(agreed > 0, "nothing was compared");
-        self.explained.into_keys().collect()
-    }
+/// `theirs` is not how we execute an instruction.
+fn differs(
+    report: &mut Report,
+    explanations: &[Explanation],
+    (words, ours, theirs): (&Words<'_>, Class, Class),
+    bytes: [u8; 4],
+) {
+    let all = Difference {
+        words,
+        ours,
+        theirs,
+    };
+    let explanation = explanations.iter().find(|(_, explains)| explains(&all));
+    report.differs(explanation.map(|(reason, _)| *reason), || {
+        let kind = format!("{} {theirs:?}, ours {ours:?}", words.name);
+        (kind, format!("{bytes:02x?} {}", words.operands))
+    });
 }
 
 #[test]
 fn length_and_class_agree_with_llvm() {
     let mut reasons = BTreeSet::new();
     for set in SETS {
-        let mut counts = Counts::default();
+        let mut report = Report::new(format!("arm {set} llvm"));
         let mut judges = llvms(set);
         if judges.is_empty() {
             return;
         }
         each(set, &mut |state, bytes| {
-            counts.strings += 1;
             let (len, ours) = ours(state, bytes);
             let said = judges.iter_mut().find_map(|judge| say(judge, bytes));
             let Some((their_len, said)) = said else {
-                counts.only_ours += u64::from(ours != Class::Invalid);
-                return;
+                return report.invalid(ours != Class::Invalid);
             };
             let words = Words::of(&said, state, bytes);
             let theirs = theirs(&words, set == "t16");
@@ -392,19 +356,12 @@ fn length_and_class_agree_with_llvm() {
                 len == their_len || ours == Class::Invalid,
                 "{bytes:02x?} {said}"
             );
-            match ours == theirs {
-                true => counts.agreed += 1,
-                false => {
-                    let all = Difference {
-                        words: &words,
-                        ours,
-                        theirs,
-                    };
-                    counts.differs(EXPLAINED, &all, bytes);
-                }
+            report.valid(ours == theirs);
+            if ours != theirs {
+                differs(&mut report, EXPLAINED, (&words, ours, theirs), bytes);
             }
         });
-        reasons.extend(counts.finish(&format!("arm {set} llvm")));
+        reasons.extend(report.finish());
     }
     // No reason is left over.
     assert_eq!(reasons.len(), EXPLAINED.len());
@@ -511,16 +468,14 @@ fn pc_use_agrees_with_capstone() {
         let Some(mut judge) = capstone::Capstone::open(set != "a32") else {
             return;
         };
-        let mut counts = Counts::default();
+        let mut report = Report::new(format!("arm {set} capstone"));
         each(set, &mut |state, bytes| {
-            counts.strings += 1;
             let (len, ours) = ours(state, bytes);
             let Some(theirs) = judge.one(&bytes, AT) else {
-                counts.only_ours += u64::from(ours != Class::Invalid);
-                return;
+                return report.invalid(ours != Class::Invalid);
             };
             if ours == Class::Invalid || ours == Class::Refused {
-                return;
+                return report.valid(false);
             }
             let words = Words::of(&theirs.said, state, bytes);
             assert_eq!(len, theirs.len, "{bytes:02x?} {}", theirs.said);
@@ -533,18 +488,11 @@ fn pc_use_agrees_with_capstone() {
                 Class::EmulateStore => class == Class::Emulate,
                 _ => class == ours,
             };
-            match agrees {
-                true => counts.agreed += 1,
-                false => {
-                    let all = Difference {
-                        words: &words,
-                        ours,
-                        theirs: class,
-                    };
-                    counts.differs(PC_EXPLAINED, &all, bytes);
-                }
+            report.valid(agrees);
+            if !agrees {
+                differs(&mut report, PC_EXPLAINED, (&words, ours, class), bytes);
             }
         });
-        counts.finish(&format!("arm {set} capstone"));
+        report.finish();
     }
 }

@@ -84,7 +84,12 @@ fn length_agrees(judge: &mut dyn Judge) {
             let ours = our_len(text);
             report.valid(ours.is_some());
             if ours != Some(len) {
-                report.disagrees(text, len, ours, || judge.say(text));
+                let shape = Shape::of(text);
+                report.differs(exception::reason(judge.name(), &shape, ours), || {
+                    let said = judge.say(text);
+                    let kind = format!("{:02x?}", shape.kind());
+                    (kind, format!("{text:02x?}: {len} {said}, ours {ours:?}"))
+                });
             }
         } else {
             report.invalid(our_len(text).is_some());

@@ -6,27 +6,20 @@ use super::*;
 
 const SHOWN: usize = 40;
 
-#[derive(Default)]
-struct Open {
-    count: u64,
-    example: String,
-    /// Which reg fields of ModRM, with memory and with registers.
-    regs: [u8; 2],
-}
-
 pub(super) struct Report {
-    name: &'static str,
+    name: String,
     strings: u64,
     valid: u64,
     only_ours: u64,
     explained: BTreeMap<&'static str, u64>,
-    open: BTreeMap<Shape, Open>,
+    /// By kind, how many differences have no reason, and one of them.
+    open: BTreeMap<String, (u64, String)>,
 }
 
 impl Report {
-    pub(super) fn new(name: &'static str) -> Self {
+    pub(super) fn new(name: impl Into<String>) -> Self {
         Self {
-            name,
+            name: name.into(),
             strings: 0,
             valid: 0,
             only_ours: 0,
@@ -47,29 +40,27 @@ impl Report {
         self.only_ours += u64::from(ours);
     }
 
-    /// Ours is another length than the judge's.
-    pub(super) fn disagrees(
-        &mut self,
-        text: &Text,
-        len: usize,
-        ours: Option<usize>,
-        say: impl FnOnce() -> String,
-    ) {
-        let shape = Shape::of(text);
-        if let Some(reason) = exception::reason(self.name, &shape, ours) {
-            *self.explained.entry(reason).or_default() += 1;
-            return;
-        }
-        let open = self.open.entry(shape.kind()).or_default();
-        if open.count == 0 {
-            open.example = format!("{text:02x?}: {len} {}, ours {ours:?}", say());
-        }
-        open.count += 1;
-        open.regs[usize::from(shape.modrm >= 0xc0)] |= 1 << (shape.modrm >> 3 & 7);
+    /// The judge is not followed so many times, for this reason.
+    pub(super) fn explain(&mut self, reason: &'static str, count: u64) {
+        *self.explained.entry(reason).or_default() += count;
     }
 
-    /// Prints what was counted; fails if something is left without a reason.
-    pub(super) fn finish(self) {
+    /// Ours is another answer than the judge's. `open` says of which kind, and more about this one.
+    pub(super) fn differs(
+        &mut self,
+        reason: Option<&'static str>,
+        open: impl FnOnce() -> (String, String),
+    ) {
+        if let Some(reason) = reason {
+            self.explain(reason, 1);
+        } else {
+            let (kind, example) = open();
+            self.open.entry(kind).or_insert((0, example)).0 += 1;
+        }
+    }
+
+    /// Prints what was counted; fails if something is left without a reason. Returns the reasons.
+    pub(super) fn finish(self) -> BTreeSet<&'static str> {
         println!(
             "{}: {} strings, {} agreed to be instructions, {} only ours",
             self.name, self.strings, self.valid, self.only_ours
@@ -77,15 +68,12 @@ impl Report {
         for (reason, count) in &self.explained {
             println!("  {count} explained: {reason}");
         }
-        let total: u64 = self.open.values().map(|open| open.count).sum();
-        for open in self.open.values().take(SHOWN) {
-            let [memory, register] = open.regs;
-            println!(
-                "  {} unexplained: {}; reg of memory {memory:08b}, of registers {register:08b}",
-                open.count, open.example
-            );
+        for (kind, (count, example)) in self.open.iter().take(SHOWN) {
+            println!("  {count} unexplained: {kind}: {example}");
         }
-        assert_eq!(total, 0, "unexplained, in {} kinds", self.open.len());
+        let kinds = self.open.len();
+        assert_eq!(kinds, 0, "unexplained, in so many kinds");
         assert!(self.valid > 0, "nothing was compared");
+        self.explained.into_keys().collect()
     }
 }

@@ -25,6 +25,8 @@ const ONLY_LLVM: &[(&str, &str)] = &[(
     "cal calg calgf pfcr",
 )];
 
+const OPERANDS: &str = "operands that LLVM does not accept";
+
 /// Opcodes that only opcodes.txt has.
 const ONLY_OURS: &[(&str, &[u16])] = &[
     ("traps: ILLEGAL, and BRKPT for probes", &[0x0000, 0x0002]),
@@ -133,12 +135,10 @@ fn each(mut look: impl FnMut(&[u8; 6], &mut llvm::Llvm)) -> bool {
 
 #[test]
 fn length_and_class_agree_with_llvm() {
-    let (mut strings, mut agreed, mut operands) = (0, 0, 0);
-    let mut explained = BTreeMap::<_, u64>::new();
+    let mut report = Report::new("s390 llvm");
     // How many strings only this decoder takes, by opcode, and what LLVM takes.
     let (mut only_ours, mut known) = (BTreeMap::<_, u64>::new(), BTreeSet::new());
     let there = each(|bytes, llvm| {
-        strings += 1;
         let insn = Insn::decode(bytes);
         let len = llvm.one(bytes, AT);
         let name = llvm.said().split_whitespace().next().unwrap_or_default();
@@ -147,34 +147,36 @@ fn length_and_class_agree_with_llvm() {
                 assert_eq!(insn.len(), len, "{bytes:02x?} {name}");
                 assert_eq!(ours(&insn), theirs(name), "{bytes:02x?} {name}");
                 known.insert(insn.opcode.key);
-                agreed += 1;
+                report.valid(true);
             }
-            (Ok(insn), None) => *only_ours.entry(insn.opcode.key).or_default() += 1,
+            (Ok(insn), None) => {
+                *only_ours.entry(insn.opcode.key).or_default() += 1;
+                report.invalid(true);
+            }
             (Err(_), Some(_)) => {
+                report.valid(false);
                 let reason = ONLY_LLVM.iter().find(|(_, names)| is_in(names, name));
-                let (reason, _) = reason.unwrap_or_else(|| panic!("{bytes:02x?} {name}"));
-                *explained.entry(*reason).or_default() += 1;
+                report.differs(reason.map(|(reason, _)| *reason), || {
+                    (name.into(), format!("{bytes:02x?}"))
+                });
             }
-            (Err(_), None) => {}
+            (Err(_), None) => report.invalid(false),
         }
     });
-    for (key, count) in only_ours {
-        if known.contains(&key) {
-            operands += count;
-            continue;
-        }
-        let reason = ONLY_OURS.iter().find(|(_, keys)| keys.contains(&key));
-        let (reason, _) = reason.unwrap_or_else(|| panic!("only in opcodes.txt: {key:04x}"));
-        *explained.entry(*reason).or_default() += count;
+    if !there {
+        return;
     }
-    println!("s390 llvm: {strings} strings, {agreed} agreed to be instructions");
-    println!("  {operands} explained: operands that LLVM does not accept");
-    for (reason, count) in &explained {
-        println!("  {count} explained: {reason}");
+    for (key, count) in only_ours {
+        let reason = ONLY_OURS.iter().find(|(_, keys)| keys.contains(&key));
+        match reason {
+            _ if known.contains(&key) => report.explain(OPERANDS, count),
+            Some((reason, _)) => report.explain(reason, count),
+            None => panic!("only in opcodes.txt: {key:04x}"),
+        }
     }
     // No reason is left over.
-    let reasons = ONLY_LLVM.len() + ONLY_OURS.len();
-    assert!(!there || explained.len() == reasons && agreed > 0);
+    let reasons = 1 + ONLY_LLVM.len() + ONLY_OURS.len();
+    assert_eq!(report.finish().len(), reasons);
 }
 
 /// Branches that are always taken, and hints, which have no target here.
