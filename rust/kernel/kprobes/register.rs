@@ -34,7 +34,7 @@ use crate::{
 ///
 /// struct Seen {
 ///     register: Register,
-///     last: Atomic<u64>,
+///     last: Atomic<usize>,
 /// }
 ///
 /// impl Handler for Look {
