@@ -19,7 +19,7 @@ use crate::optimize::{
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     Going,
-    Loaded, //
+    Module, //
 };
 use crate::{
     core::{
@@ -232,16 +232,17 @@ unsafe extern "C" fn kprobe_free_init_mem() {
 #[cfg(CONFIG_MODULES)]
 const CLIENTS: &gone::Clients = &gone::Clients {
     #[cfg(CONFIG_KRETPROBES)]
-    needs: |probe, going| crate::returns::needs(probe, |at| going.has(at)),
+    uses_freed: |probe, going| crate::returns::uses_freed(probe, |at| going.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
     on_unregister: crate::returns::leave_pool,
     #[cfg(not(CONFIG_KRETPROBES))]
-    needs: |_, _| false,
+    uses_freed: |_, _| false,
     #[cfg(not(CONFIG_KRETPROBES))]
     on_unregister: |_| (),
 };
 
-/// Handles a new state of a module. Two notifiers of `abi.c` call this; `last` says which.
+/// Handles a new state of a module. The first and the last notifier of `abi.c` call this; `last`
+/// says which one does.
 ///
 /// # Safety
 ///
@@ -257,7 +258,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
         return;
     };
     // SAFETY: By the precondition. `gone::module` forgets the module when it is unloaded.
-    let module = unsafe { Loaded::from_c(module) };
+    let module = unsafe { Module::from_c(module) };
     let going = |init_only| Going { module, init_only };
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
@@ -329,13 +330,13 @@ unsafe extern "C" fn kprobe_why_no_jump(
     let Ok(Some(found)) = found else {
         return status(found.map(drop));
     };
-    let told = bindings::kprobe_no_jump {
+    let no_jump = bindings::kprobe_no_jump {
         reason: found.reason.code(),
         at: found.at.map_or(0, |at| at.get() as c_ulong),
         text: found.reason.text().as_char_ptr(),
     };
     // SAFETY: `why` may be written to, by the precondition.
-    unsafe { why.write(told) };
+    unsafe { why.write(no_jump) };
     1
 }
 

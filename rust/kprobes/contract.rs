@@ -38,7 +38,7 @@ use crate::{
         text_metadata::TextMetadata, //
     },
     sys::{
-        modules::Loaded,
+        modules::Module,
         prelude::*,
         probe::{
             Chain,
@@ -100,7 +100,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// from afar.
     ///
     /// [`known_start`]: Machine::known_start
-    fn read_tables(_module: Option<Loaded>) -> Result<(), Refusal> {
+    fn read_tables(_module: Option<Module>) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -367,11 +367,11 @@ pub(crate) unsafe trait Jumps: Machine {
 ///
 /// # Safety
 ///
-/// Implementers guarantee that [`calls`](Returns::calls) is the list of the current task, and that
-/// [`cpu`](Returns::cpu) is the number of the current CPU.
+/// Implementers guarantee that [`rethooks`](Returns::rethooks) is the list of the current task, and
+/// that [`cpu`](Returns::cpu) is the number of the current CPU.
 pub(crate) unsafe trait Returns: Machine {
     /// Functions whose returns are not to be hooked.
-    const NEVER: &'static [&'static CStr];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr];
 
     /// Returns the number of this CPU.
     #[inline(always)]
@@ -382,7 +382,7 @@ pub(crate) unsafe trait Returns: Machine {
 
     /// Returns the address of this task's list of calls.
     #[inline(always)]
-    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
         // SAFETY: May be called in any context.
         unsafe { bindings::rust_kprobes_calls() }
     }
@@ -426,7 +426,8 @@ pub(crate) unsafe trait Returns: Machine {
 /// Jprobes: a client's function runs before a probed function, with the same arguments.
 ///
 /// The handler has the arguments in the registers, and a copy of those on the stack. It returns, or
-/// calls C's `jprobe_return()`; both lead to a trap that [`ends`](JprobeOps::ends) knows.
+/// calls C's `jprobe_return()`. Both end in a trap that
+/// [`ends_jprobe`](JprobeOps::ends_jprobe) recognises.
 ///
 /// # Safety
 ///
@@ -438,7 +439,7 @@ pub(crate) unsafe trait JprobeOps: Machine {
     const FRAME_WORDS: usize;
 
     /// Returns the state that this CPU keeps while the handler runs.
-    fn state(pinned: &Pinned) -> &JprobeState {
+    fn jprobe_state(pinned: &Pinned) -> &JprobeState {
         Self::per_cpu(&rust_kprobes_jprobe_state, pinned)
     }
 
@@ -446,13 +447,13 @@ pub(crate) unsafe trait JprobeOps: Machine {
     /// handler.
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         let sp = *Self::sp(registers);
-        Self::state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
+        Self::jprobe_state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
         let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
         Self::set_ip(registers, TextAddr::new(enter));
     }
 
     /// Returns whether this trap is the end of a handler: a breakpoint in `jprobe.S`.
-    fn ends(registers: &Registers) -> bool {
+    fn ends_jprobe(registers: &Registers) -> bool {
         let returned = symbols::entry(bindings::rust_kprobes_jprobe_returned as *const () as usize);
         let over = symbols::entry(bindings::rust_kprobes_jprobe_over as *const () as usize);
         let at = Self::hit_at(registers);
@@ -464,6 +465,6 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Returns the stack pointer at the entry of the function.
     fn stack(pinned: &Pinned) -> usize {
-        *Self::sp(&mut Self::state(pinned).registers.get())
+        *Self::sp(&mut Self::jprobe_state(pinned).registers.get())
     }
 }

@@ -26,10 +26,9 @@
 //!   [`may_be_left_by_jump`](Pool::may_be_left_by_jump).
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`free_unused`] frees the others, at the end of each unregistration. The cost of a probe
-//! seldom grows with the number of pages: a pool notes the page from which it took the last slot,
-//! and looks at all pages only when that one is full, or, in `free_unused`, when a slot was given
-//! back.
+//! in use; [`free_unused`] frees the others, at the end of each unregistration. A pool notes the
+//! page from which it took the last slot. It looks at all pages only when that page is full, or, in
+//! `free_unused`, when a slot was given back.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -163,7 +162,7 @@ impl Pool {
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
     /// The word is the address of the instruction, or the value of [`Slot::set_origin`].
     pub(crate) fn origin(&self, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
-        let (index, into) = which(at);
+        let (index, into) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
         let origin = page.words(index).first()?.load(Ordering::Relaxed);
         (origin != 0).then_some((origin, into))
@@ -248,7 +247,7 @@ pub(crate) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
 }
 
 /// Returns the number of the slot that has `at` in its page, and the offset of `at` in the slot.
-fn which(at: TextAddr) -> (usize, u64) {
+fn slot_and_offset(at: TextAddr) -> (usize, u64) {
     let index = at.get() as usize / SLOT_LEN % COUNT;
     (index, at.get() % SLOT_LEN as u64)
 }
@@ -443,7 +442,7 @@ impl Slot {
     }
 
     fn words(&self) -> &[AtomicUsize] {
-        let (index, _) = which(self.at);
+        let (index, _) = slot_and_offset(self.at);
         self.page().words(index)
     }
 
@@ -456,7 +455,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let (index, _) = which(self.at);
+        let (index, _) = slot_and_offset(self.at);
         self.page().give_back(index, self.is_left_by_jump());
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn set_psr(registers: &mut bindings::pt_regs, psr: u32) {
 /// The interrupted code.
 pub(super) struct Interrupted<'a> {
     pub(super) registers: &'a mut bindings::pt_regs,
-    /// Whether an access to memory that is not there is a fault of the kernel, since no copy of the
-    /// instruction can take its place.
+    /// Whether a load may fault: the instruction has no copy that would fault in place of the
+    /// emulation.
     pub(super) faults: bool,
 }
 

@@ -2,9 +2,9 @@
 
 //! Enters and leaves a jprobe's handler, which runs before the probed function.
 //!
-//! The CPU comes to `jprobe.S` with the registers of the function's entry. That makes a frame for
-//! the handler, with a copy of the arguments on the stack. So the handler may write to its
-//! arguments, and those of the function stay as they are.
+//! The CPU comes to `jprobe.S` with the registers of the function's entry. `jprobe.S` makes a
+//! frame for the handler, with a copy of the arguments on the stack. So the handler may write to
+//! its arguments, and those of the function do not change.
 
 use super::machine::Arm;
 use crate::{
@@ -18,6 +18,6 @@ unsafe impl JprobeOps for Arm {
     const FRAME_WORDS: usize = 0;
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {
-        *registers = Self::state(pinned).registers.get();
+        *registers = Self::jprobe_state(pinned).registers.get();
     }
 }

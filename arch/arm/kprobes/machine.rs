@@ -88,7 +88,7 @@ unsafe impl Machine for Arm {
     const TRAP_LEN: u64 = 0;
     const FTRACE_LEN: u64 = 4;
     const HAS_INSN_ERRNO: bool = false;
-    /// C calls it for page faults, with the status of the fault in place of a number of a trap.
+    /// C passes the fault status of a page fault, not the number of a trap, so there is none here.
     const FAULTS: &'static [c_uint] = &[];
 
     /// As in C, the sum of a symbol's address and an offset wraps. It may come from a pointer.

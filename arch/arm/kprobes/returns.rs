@@ -25,7 +25,7 @@ use core::ffi::CStr;
 
 // SAFETY: The methods that are about the task and the CPU are those of the trait.
 unsafe impl Returns for Arm {
-    const NEVER: &'static [&'static CStr] = &[];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
 
     #[inline(always)]
     fn frame(registers: &Registers) -> usize {

@@ -21,7 +21,7 @@ use crate::{
     hit::{
         breakpoint::{
             breakpoint,
-            step_fault, //
+            count_step_fault, //
         },
         fault, //
     },
@@ -73,14 +73,14 @@ fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
         S390::set_ip(registers, at);
         let sp = S390::sp(registers);
         *sp = sp.wrapping_add(taken);
-        step_fault();
+        count_step_fault();
     }
     if !COPIES.covers(at, pinned) {
         return false;
     }
     if !fault::faults_in_step(registers, pinned) {
         S390::set_ip(registers, slots::original(at, pinned).unwrap_or(at));
-        step_fault();
+        count_step_fault();
         return false;
     }
     let (code, _) = Trapped::of(registers).interruption();

@@ -2,9 +2,9 @@
 
 //! Enters and leaves a jprobe's handler, which runs before the probed function.
 //!
-//! The CPU comes to `jprobe.S` with the registers of the function's entry. That makes a frame for
-//! the handler, with a copy of the arguments on the stack. So the handler may write to its
-//! arguments, and those of the function stay as they are.
+//! The CPU comes to `jprobe.S` with the registers of the function's entry. `jprobe.S` makes a
+//! frame for the handler, with a copy of the arguments on the stack. So the handler may write to
+//! its arguments, and those of the function do not change.
 
 use super::{
     frame::Trapped,
@@ -22,7 +22,7 @@ unsafe impl JprobeOps for S390 {
 
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The rest is about the interruption.
-        let kept = Self::state(pinned).registers.get();
+        let kept = Self::jprobe_state(pinned).registers.get();
         let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));
         (registers.mask, registers.ip) = (kept.mask, kept.ip);
         registers.gprs = kept.gprs;

@@ -38,13 +38,13 @@ use crate::{
     },
     sys::{
         blacklist,
-        modules::Loaded,
+        modules::Module,
         prelude::*,
         text, //
     }, //
 };
 
-/// The number by which C tells kprobes of a page fault.
+/// The trap number that C passes to `kprobe_fault_handler()` for a page fault.
 pub(super) const PAGE_FAULT: c_uint = 14;
 
 /// The bits of the PSW that allow I/O and external interrupts.
@@ -69,7 +69,7 @@ unsafe impl Machine for S390 {
         Some(ProbeAddr { at, on_entry })
     }
 
-    fn read_tables(module: Option<Loaded>) -> Result<(), Refusal> {
+    fn read_tables(module: Option<Module>) -> Result<(), Refusal> {
         module.map_or_else(exrl_targets::read_tables, |_| {
             exrl_targets::forget();
             Ok(())

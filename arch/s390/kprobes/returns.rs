@@ -19,7 +19,7 @@ const LINK: usize = 14;
 
 // SAFETY: The methods that are about the task and the CPU are those of the trait.
 unsafe impl Returns for S390 {
-    const NEVER: &'static [&'static CStr] = &[];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
 
     #[inline(always)]
     fn frame(registers: &Registers) -> usize {

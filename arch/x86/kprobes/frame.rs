@@ -113,8 +113,8 @@ impl Frame for Trapped {
     }
 }
 
-/// The place of the return address that the trampoline of return probes uses: behind the saved
-/// registers and, with frame pointers, the one of the caller.
+/// Returns the address of the return address on the stack of the return probes' trampoline. It
+/// follows the saved registers and, with frame pointers, the saved frame pointer.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline(always)]
 pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {

@@ -24,7 +24,7 @@ unsafe impl JprobeOps for X86 {
     const FRAME_WORDS: usize = 1;
 
     fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
-        Self::state(pinned).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
+        Self::jprobe_state(pinned).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
         // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
@@ -33,7 +33,7 @@ unsafe impl JprobeOps for X86 {
     fn restore(registers: &mut Registers, pinned: &Pinned) {
         // The return from this trap needs its own segments and the words that share their fields.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
-        *registers = Self::state(pinned).registers.get();
+        *registers = Self::jprobe_state(pinned).registers.get();
         registers.__bindgen_anon_1 = cs;
         registers.__bindgen_anon_2 = ss;
     }

@@ -40,7 +40,7 @@ use crate::{
     },
     sys::{
         blacklist,
-        modules::Loaded,
+        modules::Module,
         prelude::*,
         probe::CurrentProbe,
         text, //
@@ -72,7 +72,7 @@ unsafe impl Machine for X86 {
         isa::adjust_addr(function, offset, starts_with_endbr(function))
     }
 
-    fn read_tables(module: Option<Loaded>) -> Result<(), Refusal> {
+    fn read_tables(module: Option<Module>) -> Result<(), Refusal> {
         match module {
             #[cfg(CONFIG_UNWINDER_ORC)]
             None => super::orc::read_tables(),

@@ -55,7 +55,7 @@ pub(super) fn code(slot: &mut Slot, into: usize, code: &Code, text: &mut text::L
     unsafe { put(at, code, text) };
 }
 
-/// Tells perf that the code of a slot, `into` bytes from its start, is about to go.
+/// Tells perf that `len` bytes of a slot's code, `into` bytes from its start, will be freed.
 pub(super) fn forget(slot: &Slot, into: usize, len: usize) {
     let at = (slot.at().get() as usize).wrapping_add(into);
     let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at);

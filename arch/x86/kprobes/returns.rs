@@ -21,11 +21,11 @@ use core::{
     ffi::CStr, //
 };
 
-// SAFETY: `cpu` and `calls` read a per-CPU variable by one instruction. `Pinned` shows that
+// SAFETY: `cpu` and `rethooks` read a per-CPU variable by one instruction. `Pinned` shows that
 // preemption is off, so the CPU and the task stay the same.
 unsafe impl Returns for X86 {
     // This function returns in another task than it was called in.
-    const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[c"__switch_to"];
 
     #[cfg(CONFIG_SMP)]
     #[inline(always)]
@@ -42,7 +42,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
         let task: *const bindings::task_struct;
         // SAFETY: The instruction only reads this CPU's `current_task`.
         unsafe {

@@ -83,7 +83,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
     if !fault::faults_in_step(registers, &pinned) {
         Current::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
         if !fixup {
-            breakpoint::step_fault();
+            breakpoint::count_step_fault();
         }
     } else if fixup || !Current::FAULTS.contains(&(trap as c_uint)) {
         fault::faulted(registers, &pinned);

@@ -56,7 +56,7 @@ impl Batch {
 }
 
 impl Points {
-    /// Returns all points that are wanted.
+    /// Returns the points that have an enabled probe and whose text was not freed.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PointRef<'_>> {
         self.iter().filter(|point| point.is_wanted())
     }
@@ -90,13 +90,13 @@ impl Change<'_> {
     /// Arms one point, by its kind.
     pub(super) fn arm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         match point.kind {
-            HitBy::Ftrace => return self.arm_by_ftrace(point),
-            HitBy::Breakpoint(_) if point.armed.get() == Armed::No => {
+            PointKind::Ftrace => return self.arm_by_ftrace(point),
+            PointKind::Breakpoint(_) if point.armed.get() == Armed::No => {
                 self.remove_jumps_over(&mut [point].into_iter());
                 self.arm_breakpoints(&mut [point].into_iter());
                 self.try_to_optimize(&mut [point].into_iter());
             }
-            HitBy::Breakpoint(_) => (),
+            PointKind::Breakpoint(_) => (),
         }
         Ok(())
     }

@@ -15,7 +15,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 #[cfg(CONFIG_MODULES)]
-use crate::sys::modules::Loaded;
+use crate::sys::modules::Module;
 use crate::{
     model::{
         symbol,
@@ -81,7 +81,7 @@ pub(super) fn probeable(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
-) -> Result<HitBy<KnownStart>, Refusal> {
+) -> Result<PointKind<KnownStart>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
@@ -102,8 +102,8 @@ pub(super) fn probeable(
     }
     match owner {
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
-        _ if ftrace => Ok(HitBy::Ftrace),
-        _ => Ok(HitBy::Breakpoint(KnownStart {
+        _ if ftrace => Ok(PointKind::Ftrace),
+        _ => Ok(PointKind::Breakpoint(KnownStart {
             start: cache.known_start(&function, known_start, at),
             function: function.text,
         })),
@@ -134,7 +134,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 
 /// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module_coming(module: Loaded) -> Result<(), Refusal> {
+pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
     Current::read_tables(Some(module))?;
     registry.modules.add(module)?;
@@ -143,7 +143,7 @@ pub(crate) fn module_coming(module: Loaded) -> Result<(), Refusal> {
 
 /// Allows jumps in a module that is being loaded: its tables are sorted now.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module_sorted(module: Loaded) {
+pub(crate) fn module_sorted(module: Module) {
     let registry = &mut *Registry::lock();
     registry.images.module_sorted(module);
     let mut change = registry.change();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use kernel::prelude::*;
 
-    fn probeable(name: &CStr, offset: u64) -> Result<HitBy<KnownStart>, Refusal> {
+    fn probeable(name: &CStr, offset: u64) -> Result<PointKind<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
         super::probeable(images, at.after(offset)?, &mut SymbolCache::new())

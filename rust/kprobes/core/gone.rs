@@ -32,7 +32,7 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 pub(crate) struct Clients {
     /// Returns whether the probe's client uses memory or code that is freed.
-    pub(crate) needs: fn(&Probe, &Going) -> bool,
+    pub(crate) uses_freed: fn(&Probe, &Going) -> bool,
     /// Is called before the probe is unregistered.
     pub(crate) on_unregister: fn(&Probe),
 }
@@ -100,12 +100,12 @@ struct LeakedProbes<'a> {
 impl LeakedProbes<'_> {
     /// Returns the forgotten probes of a point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
-        let goes = |at| self.going.has(at);
+        let is_freed = |at| self.going.has(at);
         point.probes.iter().filter(move |probe| {
             let jprobe = probe.jprobe();
-            probe.needs(goes)
-                || jprobe.is_some_and(|jprobe| goes(jprobe.handler()))
-                || (self.clients.needs)(probe, &self.going)
+            probe.uses_freed(is_freed)
+                || jprobe.is_some_and(|jprobe| is_freed(jprobe.handler()))
+                || (self.clients.uses_freed)(probe, &self.going)
         })
     }
 

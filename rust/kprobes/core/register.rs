@@ -105,12 +105,12 @@ fn add_or_prepare(
     place: ProbeAddr,
     probe: &'static Probe,
     cache: &mut SymbolCache,
-) -> Result<Option<HitBy>, Refusal> {
+) -> Result<Option<PointKind>, Refusal> {
     let at = place.at;
     let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, place.on_entry);
     let kind = check::probeable(change.images, at, cache)?;
-    probe.set(Flag::Ftrace, kind == HitBy::Ftrace);
+    probe.set(Flag::Ftrace, kind == PointKind::Ftrace);
     if let Some(point) = point {
         can_share(change, point, probe)?;
     }
@@ -167,18 +167,18 @@ fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Res
 fn check_and_prepare(
     change: &mut Change<'_>,
     at: TextAddr,
-    kind: HitBy<check::KnownStart>,
+    kind: PointKind<check::KnownStart>,
     probe: &Probe,
-) -> Result<HitBy, Refusal> {
-    let HitBy::Breakpoint(check::KnownStart { start, function }) = kind else {
-        return Ok(HitBy::Ftrace);
+) -> Result<PointKind, Refusal> {
+    let PointKind::Breakpoint(check::KnownStart { start, function }) = kind else {
+        return Ok(PointKind::Ftrace);
     };
     let (points, text) = (change.points, change.text.get());
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::check_boundary(start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
     probe.set_opcode(Current::opcode(&prepared));
-    Ok(HitBy::Breakpoint(prepared))
+    Ok(PointKind::Breakpoint(prepared))
 }
 
 /// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the batch.
@@ -193,8 +193,8 @@ fn arm_or_defer(
     let point = change.points.of(probe)?;
     match point.kind {
         _ if !is_wanted => Ok(()),
-        HitBy::Ftrace => change.arm_by_ftrace(point),
-        HitBy::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
+        PointKind::Ftrace => change.arm_by_ftrace(point),
+        PointKind::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
     }
 }
 

@@ -42,14 +42,14 @@ use core::{
     }, //
 };
 
-/// The number of steps that have ended before the instruction was executed. A fault has ended the
-/// step; or emulation could not read memory, so the CPU ran a load of it to make it fault, and the
-/// load succeeded. The CPU then executes the breakpoint again, and the handlers run a second time,
-/// unless a fixup or an oops ends the fault.
+/// The number of steps that ended before the instruction was executed: the copy faulted; or
+/// emulation could not read memory, and the load that should fault in its place succeeded. The CPU
+/// then executes the breakpoint again, and the handlers run a second time, unless a fixup or an
+/// oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a step that has ended before the instruction was executed.
-pub(crate) fn step_fault() {
+pub(crate) fn count_step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -232,7 +232,7 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         Current::set_current_probe(None, pinned);
     } else {
         if end == AfterStep::Again {
-            step_fault();
+            count_step_fault();
         }
         end_step(cpu, hit.phase, pinned);
     }

@@ -7,8 +7,8 @@
 //! handlers of clients in kernels up to 5.13.
 
 use super::breakpoint::{
+    count_step_fault,
     end_step,
-    step_fault,
     stepped, //
 };
 use crate::{
@@ -53,7 +53,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
         return false;
     };
     Current::faulted(prepared, registers, hit.saved);
-    step_fault();
+    count_step_fault();
     end_step(cpu, hit.phase, pinned);
     true
 }

@@ -60,14 +60,14 @@ fn count(point: &Point) {
 fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
-        return go_on(point, at, next, registers, pinned);
+        return finish(point, at, next, registers, pinned);
     };
     let Some(jprobe) = probe.jprobe() else {
         return Current::set_current_probe(None, pinned);
     };
-    if ftrace::leads_elsewhere(at) {
+    if ftrace::has_other_trampoline(at) {
         probe.miss();
-        return go_on(point, at, next, registers, pinned);
+        return finish(point, at, next, registers, pinned);
     }
     Current::set_ip(registers, next);
     jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
@@ -75,7 +75,7 @@ fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pin
 
 /// Calls the post handlers after the pre handlers, and lets the CPU continue at `next`.
 #[inline(always)]
-fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+fn finish(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     if point.probes.keeps_breakpoint() {
         Current::pass_ftrace(registers, at);
         call_post_handlers(point, registers, pinned);
@@ -89,5 +89,5 @@ fn go_on(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers,
 #[inline(never)]
 pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
     let next = Current::enter_ftrace(registers, at);
-    go_on(point, at, next, registers, pinned);
+    finish(point, at, next, registers, pinned);
 }

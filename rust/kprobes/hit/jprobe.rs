@@ -35,7 +35,7 @@ pub(super) fn enter(
     let cpu = Current::this_cpu(pinned);
     cpu.context.set(context);
     Current::enter(registers, jprobe.handler(), pinned);
-    Current::state(pinned).begin_handler();
+    Current::jprobe_state(pinned).begin_handler();
     cpu.now.set(Hit {
         phase: Phase::InJprobe,
         at,
@@ -50,11 +50,11 @@ pub(super) fn enter(
 pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAddr> {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
-    if hit.phase != Phase::InJprobe || !Current::ends(registers) {
+    if hit.phase != Phase::InJprobe || !Current::ends_jprobe(registers) {
         return None;
     }
     Current::restore(registers, pinned);
-    Current::state(pinned).end_handler();
+    Current::jprobe_state(pinned).end_handler();
     cpu.now.set(Hit {
         phase: Phase::Handling,
         ..hit

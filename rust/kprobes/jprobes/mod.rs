@@ -18,7 +18,7 @@ use crate::{
     registry::prelude::*,
     sys::{
         jprobe::Jprobe,
-        probe::OfClient,
+        probe::ClientStruct,
         symbols, //
     }, //
 };
@@ -52,6 +52,6 @@ fn check(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Resu
     if function.is_none_or(|function| function.text.start() != handler) {
         return Err(Refusal::HandlerIsNoFunction);
     }
-    jprobe.entry().be_of_jprobe();
+    jprobe.entry().mark_as_jprobe();
     Ok(())
 }

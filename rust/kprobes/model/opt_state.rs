@@ -102,7 +102,8 @@ pub(crate) enum Unoptimize {
 pub(crate) struct Period(Generation);
 
 impl Period {
-    /// Returns whether the wait counts for a point in this state. Called when the wait is over.
+    /// Returns whether a point in this state was queued before the wait, and not again since.
+    /// Called when the wait is over.
     pub(crate) fn counts(&self, state: State) -> bool {
         matches!(state, State::Queued(generation) if generation == self.0)
     }

@@ -84,9 +84,9 @@ pub(crate) fn split_group(name: &CStr) -> SplitGroup {
     SplitGroup(number & !PART | part)
 }
 
-/// Returns whether kallsyms gives a symbol of that name for an address in a module. Other symbols
-/// are marks for the linker or for debuggers.
-pub(crate) fn counts(name: &CStr) -> bool {
+/// Returns whether kallsyms lists a module's symbol of this name. It does not list symbols without
+/// a name and mapping symbols (C's `is_mapping_symbol()`).
+pub(crate) fn is_listed(name: &CStr) -> bool {
     !matches!(
         name.to_bytes(),
         [] | [b'$', ..] | [b'.', b'L', ..] | [b'L', b'0', ..]
@@ -124,10 +124,10 @@ mod tests {
     #[test]
     fn marks_are_no_symbols() {
         for name in [c"", c"$x", c".L5", c"L0", c"L0\x01"] {
-            assert!(!counts(name));
+            assert!(!is_listed(name));
         }
         for name in [c"f", c".text", c"L1", c"x$"] {
-            assert!(counts(name));
+            assert!(is_listed(name));
         }
     }
 

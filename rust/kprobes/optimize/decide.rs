@@ -53,7 +53,8 @@ impl Points {
         })
     }
 
-    /// Returns what prevents a jump as long as the probes do not change.
+    /// Returns the reason if a probe prevents a jump: a probe with a post handler, a jprobe, or a
+    /// breakpoint in the bytes of the jump.
     pub(super) fn blocker(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.probes.keeps_breakpoint() {
             let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
@@ -64,7 +65,7 @@ impl Points {
         Some(Reason::ProbeInside.at(inside))
     }
 
-    /// Returns whether nothing prevents a jump now.
+    /// Returns whether the point has a breakpoint, and no probe prevents a jump.
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
         point.armed.get() == Armed::Breakpoint && self.blocker(point).is_none()
     }

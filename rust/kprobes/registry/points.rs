@@ -56,23 +56,23 @@ pub(crate) type ArchInsn = <Current as Machine>::ArchInsn;
 /// The kind of a probe point: how it is hit. `T` is the data of a point that a breakpoint hits: the
 /// prepared instruction or, before it is prepared, the nearest known start of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HitBy<T = ArchInsn> {
+pub(crate) enum PointKind<T = ArchInsn> {
     /// By a breakpoint.
     Breakpoint(T),
     /// By ftrace: the point is the call of ftrace at the entry of a function.
     Ftrace,
 }
 
-/// A fact about a point. One task changes it at a time, and no hit depends on its order.
+/// A flag of a point. Only the holder of the registry's lock changes it. Hits may see it late.
 pub(crate) struct Mark(AtomicBool);
 
 impl Mark {
-    /// Returns whether the fact holds.
+    /// Returns whether the flag is set.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Notes whether the fact holds.
+    /// Sets or clears the flag.
     pub(crate) fn set(&self, holds: bool) {
         self.0.store(holds, Ordering::Relaxed);
     }
@@ -83,7 +83,7 @@ impl Mark {
 #[repr(C)]
 pub(crate) struct Point {
     /// How the point is hit.
-    pub(crate) kind: HitBy,
+    pub(crate) kind: PointKind,
     /// The probes.
     pub(crate) probes: Chain,
     /// How the point is armed.
@@ -101,11 +101,11 @@ pub(crate) struct Point {
 }
 
 // Each probed address has a point, so points are small.
-const _: () = assert!(size_of::<Point>() <= size_of::<HitBy>() + 48);
+const _: () = assert!(size_of::<Point>() <= size_of::<PointKind>() + 48);
 
 impl Point {
     /// Makes an unarmed point with its first probe.
-    pub(crate) fn new(kind: HitBy, first: &'static Probe) -> Self {
+    pub(crate) fn new(kind: PointKind, first: &'static Probe) -> Self {
         let mark = |holds| Mark(AtomicBool::new(holds));
         Self {
             kind,
@@ -121,14 +121,14 @@ impl Point {
 
     /// Returns whether ftrace hits the point.
     pub(crate) fn is_ftrace(&self) -> bool {
-        matches!(self.kind, HitBy::Ftrace)
+        matches!(self.kind, PointKind::Ftrace)
     }
 
     /// Returns the prepared instruction, if a breakpoint hits the point.
     pub(crate) fn prepared(&self) -> Option<&ArchInsn> {
         match &self.kind {
-            HitBy::Breakpoint(prepared) => Some(prepared),
-            HitBy::Ftrace => None,
+            PointKind::Breakpoint(prepared) => Some(prepared),
+            PointKind::Ftrace => None,
         }
     }
 

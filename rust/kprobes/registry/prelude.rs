@@ -6,8 +6,8 @@ pub(crate) use super::{
     points::{
         self,
         ArchInsn,
-        HitBy,
         Point,
+        PointKind,
         PointRef,
         Points, //
     },

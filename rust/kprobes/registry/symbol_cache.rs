@@ -109,11 +109,11 @@ mod tests {
         right: usize,
         wrong: usize,
         /// Those behind something that is no instruction.
-        unsaid: usize,
+        undecodable: usize,
     }
 
     /// The last start that the kernel's tables tell of, not behind `at`.
-    fn told(image: &Image, at: TextAddr) -> Option<TextAddr> {
+    fn table_start(image: &Image, at: TextAddr) -> Option<TextAddr> {
         let mut probe = at;
         let marked = loop {
             match image.checked_start(probe) {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// Decodes a function from its start on, past each start that is told of. There may be probes.
-    fn judge(
+    fn check_starts(
         points: &Points,
         function: &Function,
         image: &Image,
@@ -135,7 +135,7 @@ mod tests {
         let start = function.text.start();
         let mut starts = KVVec::new();
         let mut end = function.text.end();
-        while let Some(one) = end.before(1).ok().and_then(|at| told(image, at)) {
+        while let Some(one) = end.before(1).ok().and_then(|at| table_start(image, at)) {
             if one <= start {
                 break;
             }
@@ -151,7 +151,7 @@ mod tests {
                     count.wrong += 1;
                     continue;
                 }
-                Err(_) => count.unsaid += 1,
+                Err(_) => count.undecodable += 1,
             }
             reached = one;
         }
@@ -171,18 +171,18 @@ mod tests {
             // The jump in a trampoline stands where there were several instructions; no probe gets
             // there.
             if function.kind != FunctionKind::Trampoline {
-                judge(points, &function, image, &mut count)?;
+                check_starts(points, &function, image, &mut count)?;
             }
             at = function.text.end();
         }
         pr_info!(
-            "starts of instructions: {} right, {} wrong, {} unsaid\n",
+            "starts of instructions: {} right, {} wrong, {} undecodable\n",
             count.right,
             count.wrong,
-            count.unsaid
+            count.undecodable
         );
         assert_eq!(count.wrong, 0);
-        assert!(count.unsaid * 1000 < count.right);
+        assert!(count.undecodable * 1000 < count.right);
         Ok(())
     }
 

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(register(&mut probe(c"kernel_clone", 0, 4097)), E2BIG);
         assert_eq!(register(&mut probe(c"kernel_clone", 9, 0)), EINVAL);
         assert_eq!(register(&mut probe(c"no_such_function", 0, 0)), ENOENT);
-        for never in Current::NEVER {
+        for never in Current::KRETPROBE_BLACKLIST {
             assert_eq!(register(&mut probe(never, 0, 0)), EINVAL);
         }
         // SAFETY: NULL is allowed.

@@ -41,7 +41,7 @@ pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pin
 /// Calls the client's entry handler, which may refuse the call.
 #[inline(never)]
 fn call_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    if probe.enters(taken.instance(), registers) {
+    if probe.run_entry_handler(taken.instance(), registers) {
         hook(taken, registers, pinned);
     } else {
         taken.give_back_late(pinned);

@@ -142,8 +142,8 @@ impl List {
     /// Returns the list of this task.
     #[inline(always)]
     pub(super) fn of_this_task(pinned: &Pinned) -> &Self {
-        // SAFETY: `calls` returns this task's list, and a task is not freed while it runs.
-        unsafe { &*Current::calls(pinned).cast() }
+        // SAFETY: `rethooks` returns this task's list, and a task is not freed while it runs.
+        unsafe { &*Current::rethooks(pinned).cast() }
     }
 
     /// Returns the list of a task.

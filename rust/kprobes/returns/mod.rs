@@ -75,8 +75,8 @@ use crate::{
         prelude::*,
         probe::{
             same_place,
+            ClientStruct,
             Hit,
-            OfClient,
             Probe, //
         },
         report,
@@ -121,9 +121,9 @@ pub(crate) fn is_entry(probe: &Probe) -> bool {
     ReturnProbe::with_entry(probe).is_some()
 }
 
-/// Returns whether this probe is the entry of a return probe with a handler for which `goes` holds.
-pub(crate) fn needs(entry: &Probe, goes: impl Fn(TextAddr) -> bool) -> bool {
-    ReturnProbe::with_entry(entry).is_some_and(|probe| probe.needs(goes))
+/// Returns whether `is_freed` holds for a handler of the return probe that has this entry.
+pub(crate) fn uses_freed(entry: &Probe, is_freed: impl Fn(TextAddr) -> bool) -> bool {
+    ReturnProbe::with_entry(entry).is_some_and(|probe| probe.uses_freed(is_freed))
 }
 
 /// Gives up the pool of the return probe that this probe is the entry of, if any. A grace period

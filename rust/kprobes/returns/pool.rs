@@ -32,7 +32,7 @@ struct Line([u8; LINE]);
 pub(super) struct Block {
     bitmap: Bitmap,
     /// The next older block of the pool.
-    next: Place,
+    next: BlockPtr,
     lines: usize,
     size: usize,
     count: usize,
@@ -55,7 +55,7 @@ impl Block {
         count: usize,
         size: usize,
         pool: NonNull<Pool>,
-        next: Place,
+        next: BlockPtr,
     ) -> Result<NonNull<Self>, Refusal> {
         let lines = 1 + (count * size).div_ceil(LINE);
         let memory = KVVec::from_elem(Line([0; LINE]), lines, GFP_KERNEL);
@@ -73,14 +73,14 @@ impl Block {
         unsafe { block.write(new) };
         for index in 0..count as u32 {
             // SAFETY: The lines after the first have room for `count` instances.
-            unsafe { Self::place(block, index).write(Instance::new(block, index, pool)) };
+            unsafe { Self::instance_at(block, index).write(Instance::new(block, index, pool)) };
         }
         Ok(block)
     }
 
-    /// Returns the place of an instance of the block.
+    /// Returns the address of instance `index` of the block.
     #[inline(always)]
-    fn place(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
+    fn instance_at(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
         // SAFETY: The caller has the block, so it is not freed; `size` never changes.
         let size = unsafe { (*block.as_ptr()).size };
         // The offset does not overflow. The compiler cannot know that, and a hit cannot panic.
@@ -95,7 +95,7 @@ impl Block {
     #[inline(always)]
     unsafe fn taken<'a>(block: NonNull<Self>, index: u32) -> Taken<'a> {
         // SAFETY: By the invariant an instance is there, and by the precondition it is taken.
-        unsafe { Taken::new(Self::place(block, index).as_ref()) }
+        unsafe { Taken::new(Self::instance_at(block, index).as_ref()) }
     }
 }
 
@@ -104,9 +104,9 @@ impl Block {
 /// # Invariants
 ///
 /// The block belongs to the same pool as the pointer. So it is not freed before the pool.
-struct Place(AtomicPtr<Block>);
+struct BlockPtr(AtomicPtr<Block>);
 
-impl Place {
+impl BlockPtr {
     /// Makes a NULL pointer.
     fn empty() -> Self {
         // INVARIANT: NULL is no block.
@@ -144,9 +144,9 @@ pub(super) struct Pool {
     /// Whether the worker was asked to look at this pool.
     requested: AtomicBool,
     lost: Lost,
-    newest: Place,
+    newest: BlockPtr,
     /// The block of each CPU: it owns this block, or shares it if there are too few blocks.
-    own: KVVec<Place>,
+    own: KVVec<BlockPtr>,
     /// The bytes of an instance.
     size: usize,
 }
@@ -162,8 +162,8 @@ fn cpus() -> [usize; 3] {
     counts
 }
 
-/// Returns how many instances a pool begins with unless the client sets a number.
-pub(super) fn usual() -> usize {
+/// Returns the number of instances of a new pool if the client's `maxactive` is not above zero.
+pub(super) fn default_maxactive() -> usize {
     let [_, possible, _] = cpus();
     (2 * possible).max(10)
 }
@@ -185,7 +185,7 @@ impl Pool {
         let [numbers, possible, _] = cpus();
         let mut own = KVVec::with_capacity(numbers, GFP_KERNEL)?;
         for _ in 0..numbers {
-            own.push(Place::empty(), GFP_KERNEL)?;
+            own.push(BlockPtr::empty(), GFP_KERNEL)?;
         }
         let pool = Self {
             probe: NonNull::from(probe),
@@ -193,7 +193,7 @@ impl Pool {
             stage: Cell::new(PoolStage::Owned),
             requested: AtomicBool::new(false),
             lost: Lost::none(),
-            newest: Place::empty(),
+            newest: BlockPtr::empty(),
             own,
             size: size_of::<Instance>() + data.next_multiple_of(size_of::<usize>()),
         };
@@ -218,7 +218,7 @@ impl Pool {
         let (blocks, mut left) = (growth::blocks(more, self.size, least), more);
         for number in 0..blocks {
             let count = left.div_ceil(blocks - number);
-            let next = Place(AtomicPtr::new(self.newest.0.load(Ordering::Relaxed)));
+            let next = BlockPtr(AtomicPtr::new(self.newest.0.load(Ordering::Relaxed)));
             let block = Block::new(count, self.size, NonNull::from(self), next)?;
             self.newest.put(block);
             left -= count;
@@ -295,7 +295,7 @@ impl Pool {
 
     /// Adds instances if the worker was asked to look and more are needed. Returns the stages of
     /// the pool before and after this. Only the worker calls this, with the lock held.
-    pub(super) fn tend(&self) -> (PoolStage, PoolStage) {
+    pub(super) fn refill(&self) -> (PoolStage, PoolStage) {
         if self.requested.swap(false, Ordering::AcqRel) && !self.is_killed() {
             let more = self.lost.more(growth_limit(), || self.totals());
             // Without memory, the next lost call asks again.

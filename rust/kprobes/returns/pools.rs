@@ -57,7 +57,7 @@ pub(super) fn refill() {
         let mut pools = POOLS.lock();
         pools.0.retain(|pool| {
             // SAFETY: By the invariant no pool in the list is freed.
-            let (before, stage) = unsafe { pool.as_ref() }.tend();
+            let (before, stage) = unsafe { pool.as_ref() }.refill();
             if stage == PoolStage::Gone {
                 // SAFETY: The pool came from a box, and at the stage `Gone` no code uses it.
                 drop(unsafe { KBox::from_raw(pool.as_ptr()) });

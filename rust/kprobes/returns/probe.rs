@@ -41,7 +41,7 @@ pub(super) type Client = Option<&'static ReturnProbe>;
 
 // SAFETY: The layout is asserted above, and a return probe begins with the probe on its entry. The
 // client changes no cell while the return probe is registered.
-unsafe impl OfClient for ReturnProbe {
+unsafe impl ClientStruct for ReturnProbe {
     type C = bindings::kretprobe;
 }
 
@@ -59,7 +59,7 @@ impl ReturnProbe {
     /// Returns the return probe that has this entry, if the probe is the entry of one.
     pub(super) fn with_entry(entry: &Probe) -> Option<&Self> {
         // SAFETY: Only the entries of return probes have this pre handler.
-        (entry.is_hit_by(HIT)).then(|| unsafe { Self::of_entry(entry.as_c()) })
+        (entry.pre_handler_is(HIT)).then(|| unsafe { Self::of_entry(entry.as_c()) })
     }
 
     /// Returns the probe on the entry of the function.
@@ -76,10 +76,10 @@ impl ReturnProbe {
         }
         let count = match usize::try_from(self.maxactive.get()) {
             Ok(count) if count != 0 => count,
-            _ => pool::usual(),
+            _ => pool::default_maxactive(),
         };
         self.maxactive.set(count.try_into().unwrap_or(c_int::MAX));
-        self.entry.be_hit_by(HIT);
+        self.entry.replace_handlers(HIT);
         self.pool.store(core::ptr::null_mut(), Ordering::Relaxed);
         let pool = Pool::new(self, count, data)?;
         self.missed.store(0, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl ReturnProbe {
 
     /// Calls the entry handler. Returns whether the client wants the return to be hooked.
     #[inline(always)]
-    pub(super) fn enters(&self, instance: &Instance, registers: &mut Registers) -> bool {
+    pub(super) fn run_entry_handler(&self, instance: &Instance, registers: &mut Registers) -> bool {
         let Some(handler) = self.entry_handler.get() else {
             return true;
         };
@@ -141,16 +141,16 @@ impl ReturnProbe {
     pub(super) fn handler(&self) -> Option<impl Fn(&Instance, &mut Registers) + '_> {
         let handler = self.handler.get()?;
         Some(move |instance: &Instance, registers: &mut Registers| {
-            // SAFETY: As for `enters`, with the registers of the return. The result is not used.
+            // SAFETY: As in `run_entry_handler`, with the registers of the return.
             let call = || unsafe { handler(instance.as_c(), registers) };
             self.entry.checked(handler as usize, call);
         })
     }
 
-    /// Returns whether `goes` holds for the code of a handler.
-    pub(super) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
+    /// Returns whether `is_freed` holds for the code of a handler.
+    pub(super) fn uses_freed(&self, is_freed: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [self.handler.get(), self.entry_handler.get()];
         let mut handlers = handlers.into_iter().flatten();
-        handlers.any(|handler| goes(TextAddr::new(handler as usize as u64)))
+        handlers.any(|handler| is_freed(TextAddr::new(handler as usize as u64)))
     }
 }

@@ -51,7 +51,7 @@ fn prepare(
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
     let at = register::entry(points, probe.entry(), found)?;
-    let mut never = Current::NEVER
+    let mut never = Current::KRETPROBE_BLACKLIST
         .iter()
         .filter_map(|name| symbols::lookup(name));
     if never.any(|start| Current::adjust_addr(start, 0).is_some_and(|never| never.at == at)) {

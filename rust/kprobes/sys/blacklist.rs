@@ -17,7 +17,7 @@
 use super::{
     modules::{
         self,
-        Loaded, //
+        Module, //
     },
     symbols, //
 };
@@ -51,14 +51,14 @@ pub(crate) fn each(
 }
 
 /// The modules that have functions on the blacklist.
-pub(crate) struct Modules(KVec<Loaded>);
+pub(crate) struct Modules(KVec<Module>);
 
 impl Modules {
     /// No modules.
     pub(crate) const NONE: Self = Self(KVec::new());
 
     /// Notes a module that is being loaded, if it has blacklisted functions.
-    pub(crate) fn add(&mut self, module: Loaded) -> Result<(), Refusal> {
+    pub(crate) fn add(&mut self, module: Module) -> Result<(), Refusal> {
         if with_parts(module, |parts| parts.is_empty()) {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Modules {
     }
 
     /// Forgets a module that is being unloaded.
-    pub(crate) fn remove(&mut self, module: Loaded) {
+    pub(crate) fn remove(&mut self, module: Module) {
         self.0.retain(|&mut other| other != module);
     }
 
@@ -79,7 +79,7 @@ impl Modules {
 }
 
 /// Calls `work` with the blacklist of a module.
-fn with_parts<T>(module: Loaded, work: impl FnOnce(Parts<'_>) -> T) -> T {
+fn with_parts<T>(module: Module, work: impl FnOnce(Parts<'_>) -> T) -> T {
     // SAFETY: The loader has written the fields of the blacklist before it calls the notifiers.
     unsafe { module.read(|module| work(Parts::of(module))) }
 }
@@ -98,7 +98,7 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
 
 /// Returns whether this address, in the function that starts at `entry`, is on the blacklist.
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
-    let in_module = |module: Loaded| with_parts(module, |parts| parts.cover(at, entry));
+    let in_module = |module: Module| with_parts(module, |parts| parts.cover(at, entry));
     kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
 }
 

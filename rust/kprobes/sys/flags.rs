@@ -6,9 +6,9 @@
 //! The flags need no order: a hit that finds a probe sees its flags from before it was added to the
 //! chain, and a later change only matters for hits after the next grace period.
 //!
-//! The armed state has an order. We have two ftrace users: the watching user, and the IPMODIFY
-//! user, which may change where the function continues. While ftrace calls both for one hit, the
-//! state says which of the calls counts.
+//! The armed state needs acquire and release. We have two ftrace users: the watching user, and the
+//! IPMODIFY user, which may change where the function continues. While ftrace calls both for one
+//! hit, the state says which of the calls counts.
 
 use crate::atomics::{
     AtomicU32,

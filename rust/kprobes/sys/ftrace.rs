@@ -145,7 +145,7 @@ fn filter(at: TextAddr, changing: bool, remove: bool, reset: bool) -> Result<(),
 /// Returns whether ftrace calls another user's trampoline from `at`. That trampoline has a stack
 /// frame, and runs before the CPU continues at the address in the registers.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-pub(crate) fn leads_elsewhere(at: TextAddr) -> bool {
+pub(crate) fn has_other_trampoline(at: TextAddr) -> bool {
     // SAFETY: The function looks the address up.
     unsafe { bindings::rust_kprobes_has_trampoline(at.get() as usize) }
 }

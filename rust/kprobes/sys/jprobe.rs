@@ -22,7 +22,7 @@ super::probe::same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry)
 // SAFETY: The layout is asserted above, and a jprobe begins with the probe on its entry. The client
 // changes no cell while the jprobe is registered.
 #[cfg(CONFIG_RUST_KPROBES_JPROBES)]
-unsafe impl super::probe::OfClient for Jprobe {
+unsafe impl super::probe::ClientStruct for Jprobe {
     type C = bindings::jprobe;
 }
 

@@ -17,12 +17,12 @@ pub(crate) enum Owner {
     /// The kernel proper.
     Kernel,
     /// A module, which is not freed before this value.
-    Module(Pin),
+    Module(ModRef),
 }
 
 impl Owner {
     /// Returns the module, if the text belongs to one.
-    pub(crate) fn module(&self) -> Option<&Pin> {
+    pub(crate) fn module(&self) -> Option<&ModRef> {
         match self {
             Self::Kernel => None,
             Self::Module(module) => Some(module),
@@ -35,11 +35,11 @@ impl Owner {
 /// # Invariants
 ///
 /// This value holds a reference to the module.
-pub(crate) struct Pin(Loaded);
+pub(crate) struct ModRef(Module);
 
-impl Pin {
+impl ModRef {
     /// Returns the module. The caller uses it only while this value exists.
-    pub(crate) fn module(&self) -> Loaded {
+    pub(crate) fn module(&self) -> Module {
         self.0
     }
 
@@ -66,7 +66,7 @@ impl Pin {
     }
 }
 
-impl Drop for Pin {
+impl Drop for ModRef {
     fn drop(&mut self) {
         // SAFETY: By the invariant this value holds a reference, which this call releases.
         unsafe { bindings::rust_kprobes_module_put(self.0.as_c()) };
@@ -84,7 +84,7 @@ pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
         // SAFETY: RCU keeps the module from being freed while `with` calls this.
         let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
         // INVARIANT: The reference was taken just now.
-        pinned.then(|| Owner::Module(Pin(module)))
+        pinned.then(|| Owner::Module(ModRef(module)))
     });
     pinned.ok_or(Refusal::NotText)?.ok_or(Refusal::ModuleGoing)
 }
@@ -96,29 +96,29 @@ pub(crate) fn has(at: TextAddr) -> bool {
 
 /// Calls `found` with the module that has an address, or has it in its text. The module is not
 /// freed before `found` returns.
-pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Loaded) -> T) -> Option<T> {
+pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Module) -> T) -> Option<T> {
     let _rcu = rcu::read_lock();
     // SAFETY: RCU is read-locked, by the guard above.
     let module = unsafe { bindings::rust_kprobes_module_at(at.get() as usize, in_text) };
     // INVARIANT: RCU keeps the module until `found` returns, and `found` keeps the value only with
     // a reference.
-    NonNull::new(module).map(|module| found(Loaded(module)))
+    NonNull::new(module).map(|module| found(Module(module)))
 }
 
-/// A module, from when it is loaded until the notifiers were called for its end.
+/// C's `struct module`, until the notifiers were called for the module's end.
 ///
 /// # Invariants
 ///
 /// The pointer leads to a module that is not freed while any value with the pointer is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Loaded(NonNull<bindings::module>);
+pub(crate) struct Module(NonNull<bindings::module>);
 
 // SAFETY: The fields of a module that are read do not belong to a task.
-unsafe impl Send for Loaded {}
+unsafe impl Send for Module {}
 // SAFETY: As above.
-unsafe impl Sync for Loaded {}
+unsafe impl Sync for Module {}
 
-impl Loaded {
+impl Module {
     /// # Safety
     ///
     /// `module` is a module. Code that keeps the value drops it when the notifier is called for the
@@ -160,7 +160,7 @@ impl Loaded {
 #[derive(Clone, Copy)]
 pub(crate) struct Going {
     /// The module.
-    pub(crate) module: Loaded,
+    pub(crate) module: Module,
     /// Whether the module itself stays.
     pub(crate) init_only: bool,
 }

@@ -98,7 +98,7 @@ same_place!(
 ///
 /// The structure has the layout of `C`, and begins with a [`Probe`]. Fields that hits change are
 /// atomics; others are cells that only the client and registration change.
-pub(crate) unsafe trait OfClient: Sized + 'static {
+pub(crate) unsafe trait ClientStruct: Sized + 'static {
     /// C's type.
     type C;
 
@@ -111,7 +111,7 @@ pub(crate) unsafe trait OfClient: Sized + 'static {
 }
 
 // SAFETY: The layout is asserted above. The client changes no cell while the probe is registered.
-unsafe impl OfClient for Probe {
+unsafe impl ClientStruct for Probe {
     type C = bindings::kprobe;
 }
 
@@ -122,7 +122,7 @@ unsafe impl OfClient for Probe {
 /// `array` is NULL or has `count` pointers. Each is NULL or leads to a structure that the client
 /// does not change or free during the call, nor, once it is registered, until its unregistration
 /// has returned. `'static` stands for that: only registered structures are kept beyond the call.
-pub(crate) unsafe fn from_c<'a, T: OfClient>(
+pub(crate) unsafe fn from_c<'a, T: ClientStruct>(
     array: *const *mut T::C,
     count: c_int,
 ) -> Result<&'a [Option<&'static T>], Refusal> {
@@ -210,26 +210,26 @@ impl Probe {
     }
 
     /// Makes hits call this function, and none of the client's handlers.
-    pub(crate) fn be_hit_by(&self, handler: Hit) {
+    pub(crate) fn replace_handlers(&self, handler: Hit) {
         self.pre_handler.set(Some(handler));
         self.post_handler.set(None);
     }
 
     /// Returns whether hits call this function.
-    pub(crate) fn is_hit_by(&self, hit: Hit) -> bool {
+    pub(crate) fn pre_handler_is(&self, hit: Hit) -> bool {
         let handler = self.pre_handler.get();
         handler.is_some_and(|handler| handler as usize == hit as usize)
     }
 
     /// Makes this the probe of a jprobe.
-    pub(crate) fn be_of_jprobe(&self) {
+    pub(crate) fn mark_as_jprobe(&self) {
         self.pre_handler
             .set(Some(bindings::rust_kprobes_jprobe_hit));
     }
 
     /// Returns whether this is the probe of a jprobe.
     pub(crate) fn is_jprobe(&self) -> bool {
-        cfg!(CONFIG_RUST_KPROBES_JPROBES) && self.is_hit_by(bindings::rust_kprobes_jprobe_hit)
+        cfg!(CONFIG_RUST_KPROBES_JPROBES) && self.pre_handler_is(bindings::rust_kprobes_jprobe_hit)
     }
 
     /// Returns whether the probe has a post handler.
@@ -243,8 +243,8 @@ impl Probe {
         self.has_post_handler() || self.is_jprobe()
     }
 
-    /// Returns whether `goes` holds for the memory of the probe, or for the code of a handler.
-    pub(crate) fn needs(&self, goes: impl Fn(TextAddr) -> bool) -> bool {
+    /// Returns whether `is_freed` holds for the memory of the probe, or for the code of a handler.
+    pub(crate) fn uses_freed(&self, is_freed: impl Fn(TextAddr) -> bool) -> bool {
         let handlers = [
             self.pre_handler.get().map(|handler| handler as usize),
             self.post_handler.get().map(|handler| handler as usize),
@@ -252,7 +252,7 @@ impl Probe {
         ];
         let this = core::ptr::from_ref(self).addr();
         let mut all = Iterator::chain(handlers.into_iter().flatten(), [this]);
-        all.any(|addr| goes(TextAddr::new(addr as u64)))
+        all.any(|addr| is_freed(TextAddr::new(addr as u64)))
     }
 
     /// Returns whether the probe has a pre handler.

@@ -76,12 +76,12 @@ impl Seq {
     /// Writes one line of the probe points without a jump: the address, the reason, and the address
     /// that prevents the jump.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, way: Option<TextAddr>) {
+    pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, by: Option<TextAddr>) {
         self.place(at);
         put!(self, c"  %s", why.as_char_ptr());
-        if let Some(way) = way {
+        if let Some(by) = by {
             self.put(c": ");
-            self.place(way);
+            self.place(by);
         }
         self.put(c"\n");
     }

@@ -7,10 +7,9 @@
 //! do not change. Init text is not decoded; no jump is worth that.
 //!
 //! Each piece of text, from one symbol to the next, and the text before the first symbol, is read
-//! under the text lock, as a partly written instruction cannot be decoded. Bytes that cannot be
-//! decoded even so are data, in which the starts of instructions are not known. An instruction may
-//! start at each byte of data: that finds all branches that exist, and some that do not. If text
-//! cannot be read, no branch is known.
+//! under the text lock, as a partly written instruction cannot be decoded. Bytes that still cannot
+//! be decoded are data. In data, the search takes each byte for the start of an instruction, so it
+//! finds all branches that exist, and some that do not. If text cannot be read, no branch is known.
 
 use super::{
     index::{
@@ -24,7 +23,7 @@ use super::{
 use crate::{
     prelude::*,
     sys::{
-        modules::Pin,
+        modules::ModRef,
         sort,
         text, //
     }, //
@@ -52,7 +51,7 @@ impl BranchTargets {
     /// Finds the branch targets in `text` of an image, which is a part of `module` or the kernel.
     /// The caller does not hold the text lock.
     pub(super) fn read(
-        module: Option<&Pin>,
+        module: Option<&ModRef>,
         image: TextRange,
         text: TextRange,
         leaving: Leaving<'_>,
@@ -83,7 +82,7 @@ impl BranchTargets {
 
     /// Returns whether a group of [`SplitGroup::leading_here`] has an indirect jump that may lead
     /// anywhere in a function of this group.
-    pub(super) fn jumps_in(&self, group: SplitGroup) -> bool {
+    pub(super) fn has_jump_into(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
         from.any(|one| self.jumping.binary_search(&one).is_ok())
     }

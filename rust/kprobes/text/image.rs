@@ -28,9 +28,9 @@ use crate::{
     sys::{
         blacklist,
         modules::{
-            Loaded,
+            ModRef, //
+            Module,
             Owner,
-            Pin, //
         },
         text, //
     }, //
@@ -43,7 +43,7 @@ const MOST_PARTS: usize = 64;
 /// How far the load of the text's owner is.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// No notifier has told of the module yet: its text may not be probed.
+    /// No notifier was called for the module yet: its text may not be probed.
     Unannounced,
     /// The text may be probed. The tables are not in order yet, so there are no jumps.
     Probeable,
@@ -57,13 +57,14 @@ pub(crate) struct Images {
     /// Parts of modules.
     modules: KVec<Image>,
     /// The modules that are coming, and whether their tables are in order.
-    coming: KVec<(Loaded, bool)>,
+    coming: KVec<(Module, bool)>,
 }
 
 /// The metadata of an image: the kernel, or a part of a module.
 pub(crate) struct Image {
     text: TextRange,
-    /// Was the image read while the module was coming?
+    /// Whether the module was being loaded when the image was read. Such an image is read anew for
+    /// the next probe.
     coming: bool,
     entries: KVVec<TextEntry>,
     /// Added when the first jump is asked for.
@@ -78,21 +79,21 @@ impl Images {
         coming: KVec::new(),
     };
 
-    /// A module comes. All notifiers that are told so will be told if the load fails.
-    pub(crate) fn module_coming(&mut self, module: Loaded) -> Result<(), Refusal> {
+    /// Adds a module that is being loaded. If the load fails, a notifier is called for its end.
+    pub(crate) fn module_coming(&mut self, module: Module) -> Result<(), Refusal> {
         self.forget(module);
         Ok(self.coming.push((module, false), GFP_KERNEL)?)
     }
 
-    /// The tables of a module that is coming are in order.
-    pub(crate) fn module_sorted(&mut self, module: Loaded) {
+    /// Notes that the kernel has sorted the tables of a module that is being loaded.
+    pub(crate) fn module_sorted(&mut self, module: Module) {
         for (_, sorted) in self.coming.iter_mut().filter(|(other, _)| *other == module) {
             *sorted = true;
         }
     }
 
-    /// Is the module coming, and are its tables not in order yet?
-    pub(crate) fn is_unsorted(&self, module: Loaded) -> bool {
+    /// Returns whether the module is being loaded, and its tables are not sorted yet.
+    pub(crate) fn is_unsorted(&self, module: Module) -> bool {
         self.coming.contains(&(module, false))
     }
 
@@ -109,8 +110,8 @@ impl Images {
         }
     }
 
-    /// The image that an address in text of `owner` is in. The caller does not hold the lock of
-    /// text, as the lock of jump labels is taken before it.
+    /// Returns the image that has `at`, an address in text of `owner`. The caller does not hold the
+    /// text lock: reading the image takes the lock of jump labels, which comes first.
     pub(crate) fn image(&mut self, owner: &Owner, at: TextAddr) -> Result<&mut Image, Refusal> {
         self.modules.retain(|image| !image.coming);
         if self.known(owner, at).is_none() {
@@ -128,8 +129,8 @@ impl Images {
         self.known(owner, at).ok_or(Refusal::NotText)
     }
 
-    /// The same with its branch targets. If they are not known yet, the lock of text is released
-    /// and they are found by `leaving`.
+    /// Returns the image with its branch targets. If they are not known yet, releases the text lock
+    /// and finds them with `leaving`.
     pub(crate) fn with_branch_targets(
         &mut self,
         owner: &Owner,
@@ -155,7 +156,7 @@ impl Images {
     }
 
     /// Forgets the images of a module that comes, is live now, or goes.
-    pub(crate) fn forget(&mut self, module: Loaded) {
+    pub(crate) fn forget(&mut self, module: Module) {
         self.coming.retain(|(other, _)| *other != module);
         self.modules.retain(|image| !module.has(image.text.start()));
     }
@@ -180,7 +181,7 @@ impl Image {
         };
         Ok(Self {
             text,
-            coming: module.is_some_and(Pin::is_coming),
+            coming: module.is_some_and(ModRef::is_coming),
             entries: tables::entries(module, text)?,
             branch_targets: None,
         })
@@ -236,9 +237,9 @@ impl TextMetadata for Image {
             .first(within, EntryKind::FixupTarget)
     }
 
-    fn jumps_in(&self, group: SplitGroup) -> bool {
+    fn has_jump_into(&self, group: SplitGroup) -> bool {
         let found = self.branch_targets.as_ref();
-        found.is_some_and(|found| found.jumps_in(group))
+        found.is_some_and(|found| found.has_jump_into(group))
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses in the text of one image in order, with the facts of tables and branches, and symbols.
+//! The sorted index of an image: what the kernel's tables and the branches say of each address.
 //!
 //! A binary search finds an [`TextEntry`] in a list. An entry is eight bytes long; its address is
 //! an offset from the start of the image. Symbols cut the text into [`pieces`].

@@ -10,7 +10,7 @@ use super::index::{
 use crate::{
     model::symbol,
     sys::{
-        modules::Pin,
+        modules::ModRef,
         prelude::*,
         sort, //
     }, //
@@ -29,7 +29,7 @@ impl<T: Ord + Copy> Reader<T> {
     /// Calls `walk` with the module in C, or NULL, and with a pointer to a reader. Returns the list
     /// in order.
     fn read(
-        module: Option<&Pin>,
+        module: Option<&ModRef>,
         text: TextRange,
         walk: impl FnOnce(*mut bindings::module, *mut c_void),
     ) -> Result<KVVec<T>, Refusal> {
@@ -59,7 +59,10 @@ impl<T: Ord + Copy> Reader<T> {
 }
 
 /// Returns the entries in the tables of `module`, or of the kernel, about `text`, in order.
-pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<TextEntry>, Refusal> {
+pub(super) fn entries(
+    module: Option<&ModRef>,
+    text: TextRange,
+) -> Result<KVVec<TextEntry>, Refusal> {
     Reader::<TextEntry>::read(module, text, |module, data| {
         // SAFETY: The module is NULL or not freed, as it is pinned. `entry` is called with `data`,
         // a reader of entries that no other code uses meanwhile. The caller may sleep.
@@ -68,7 +71,7 @@ pub(super) fn entries(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Tex
 }
 
 /// Returns the symbols of `module`, or of the kernel, in `text`, in order.
-pub(super) fn symbols(module: Option<&Pin>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
+pub(super) fn symbols(module: Option<&ModRef>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
     Reader::<Symbol>::read(module, text, |module, data| {
         // SAFETY: The module is NULL or not freed, as it is pinned. `symbol` is called with `data`,
         // a reader of symbols that no other code uses meanwhile. The caller may sleep.
@@ -108,6 +111,6 @@ unsafe extern "C" fn symbol(reader: *mut c_void, name: *const c_char, at: c_ulon
     let name = unsafe { CStr::from_char_ptr(name) };
     let at = TextAddr::new(at as u64);
     let group = symbol::split_group(name);
-    let show_return_address = reader.take(at, symbol::counts(name).then_some(Symbol { at, group }));
-    c_int::from(!show_return_address)
+    let more = reader.take(at, symbol::is_listed(name).then_some(Symbol { at, group }));
+    c_int::from(!more)
 }

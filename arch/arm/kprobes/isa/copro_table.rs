@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Classes of coprocessor encodings, which A32 and T32 share: bits 27 and 26 are ones, and so is
-//! not all of bits 27 to 24. VFP, and the instructions that move between Advanced SIMD and core
+//! Classes of coprocessor encodings, which A32 and T32 share: bits 27 and 26 are ones, and bits 25
+//! and 24 are not both ones. VFP, and the instructions that move between Advanced SIMD and core
 //! registers, are coprocessors 10 and 11.
 
 use super::pattern::{

@@ -145,7 +145,8 @@ impl Emulation {
             .wrapping_add(distance)
     }
 
-    /// Does the branch set the link register, and change the instruction set?
+    /// Returns whether the branch sets the link register, and whether it changes the instruction
+    /// set.
     #[inline]
     fn links_and_exchanges(&self) -> (bool, bool) {
         match (self.state, self.word >> 28 == 15) {
@@ -185,7 +186,7 @@ impl Emulation {
         }
     }
 
-    /// Is this TST, TEQ, CMP or CMN?
+    /// Returns whether this is TST, TEQ, CMP or CMN.
     #[inline]
     fn only_compares(&self) -> bool {
         self.bits(23, 2) == 2

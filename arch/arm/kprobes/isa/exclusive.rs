@@ -62,8 +62,8 @@ impl Halfwords {
     }
 }
 
-/// Refuses the instruction at `at` if it is between an exclusive load and its store, or one of
-/// both. `function` is the function around it.
+/// Refuses the instruction at `at` if it is an exclusive load with a store, the store, or between
+/// the two. `function` is the function around it.
 pub(crate) fn check(
     state: State,
     at: TextAddr,

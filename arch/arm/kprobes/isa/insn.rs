@@ -54,9 +54,9 @@ pub(crate) struct Insn {
 }
 
 impl Insn {
-    /// Reads the bits of an instruction, known or not, and the number of its bytes. All of these
-    /// are read at once: a breakpoint is undone only if all of it is read. Two bytes may be the
-    /// last ones of the text.
+    /// Reads the bits of an instruction and its length in bytes, without decoding it. Reads all
+    /// bytes at once: `read` replaces a breakpoint only if all of it is read. Reads two bytes if
+    /// the text ends behind them.
     pub(super) fn read_bits(
         state: State,
         at: TextAddr,

@@ -130,7 +130,7 @@ macro_rules! rows {
 pub(super) use rows;
 
 impl Row {
-    /// Is this instruction in the class?
+    /// Returns whether the instruction is in this class.
     pub(super) fn has(&self, word: u32) -> bool {
         word & self.mask == self.value
     }

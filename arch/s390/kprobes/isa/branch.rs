@@ -236,7 +236,8 @@ impl Part {
         self.of(after)
     }
 
-    /// Compares this part of a register with that of `other`. Has the mask the bit of the result?
+    /// Compares this part of a register with that of `other`. Returns whether the mask has the bit
+    /// of the result.
     #[inline]
     fn compare(self, number: u8, other: u64, mask: u8, frame: &impl Frame) -> bool {
         let cc = match self.of(frame.gpr(number)).cmp(&self.of(other)) {
@@ -261,7 +262,7 @@ impl Address {
     }
 }
 
-/// Has a mask of four bits the bit of a condition code? The highest bit is that of 0.
+/// Returns whether a mask of four bits has the bit of a condition code. The highest bit is code 0.
 #[inline]
 fn has(mask: u8, cc: u8) -> bool {
     mask & 8_u8.wrapping_shr(cc.into()) != 0

@@ -55,7 +55,7 @@ pub(crate) struct Opcode {
     pub(crate) key: u16,
     pub(super) mnemonic: Mnemonic,
     pub(super) extension: Extension,
-    /// Does an operand count from the instruction's address?
+    /// Whether an operand is relative to the instruction's address.
     pub(super) relative: bool,
 }
 

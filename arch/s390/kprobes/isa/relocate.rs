@@ -25,7 +25,7 @@ use super::insn::{
 use crate::prelude::*;
 
 impl Insn {
-    /// Is this an instruction of format RIL with a PC-relative operand?
+    /// Returns whether this is an instruction of format RIL with a PC-relative operand.
     fn is_long_relative(&self) -> bool {
         self.opcode.relative && self.opcode.extension == Extension::Nibble && self.len() == 6
     }

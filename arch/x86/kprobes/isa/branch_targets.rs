@@ -148,7 +148,7 @@ pub(crate) fn into(
         }
         report(insn, from, function, indirect, found)
     })?;
-    check_group(metadata.jumps_in(group), indirect)
+    check_group(metadata.has_jump_into(group), indirect)
 }
 
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.

@@ -7,12 +7,16 @@
 //! writes one word beside it, a [`Summary`]. A hit reads the summary once, and the chain once, and
 //! acts on that.
 //!
-//! A probe is plain if it is enabled, has no handler for faults and is no jprobe. The summary has
-//! the only probe, if it is plain, and whether it has a post handler; or the newest of several
-//! probes, if all are plain and none has a post handler; or it says that the chain has to be
-//! walked. A hit that walks from the newest probe of the summary does not check the probes. Probes
-//! that are registered later are newer, so the walk does not meet them, save one: the oldest probe
-//! of all may be registered last ([`add_tail`](Chain::add_tail)), and must tolerate being called.
+//! A probe is *plain* if it is enabled, has no fault handler and is no jprobe. The summary is one
+//! of these:
+//!
+//! - the only probe, if it is plain, and whether it has a post handler;
+//! - the newest of several probes, if all are plain and none has a post handler;
+//! - a mark that the chain has to be walked.
+//!
+//! A hit that walks from the newest probe of the summary checks none of the probes. Probes that are
+//! registered later are newer, so the walk does not reach them. The exception is a probe from
+//! [`add_tail`](Chain::add_tail), which is the oldest one: it must tolerate being called.
 //!
 //! Each link to a probe is stored with a release, also where an older probe takes the place of a
 //! removed one: a hit may see only the latest store. A hit loads the link to an older probe from
@@ -84,13 +88,13 @@ pub(crate) enum Summary<'a> {
 }
 
 /// The bits of a summary that are not part of the address of the probe.
-const WHICH: usize = SINGLE_WITH_POST | SEVERAL;
+const KIND_BITS: usize = SINGLE_WITH_POST | SEVERAL;
 const SINGLE_WITH_POST: usize = 1;
 const SEVERAL: usize = 2;
-const _: () = assert!(align_of::<Probe>() > WHICH);
+const _: () = assert!(align_of::<Probe>() > KIND_BITS);
 
 /// The summary of a chain that has to be walked.
-const WALK: *const Probe = core::ptr::without_provenance(WHICH);
+const WALK: *const Probe = core::ptr::without_provenance(KIND_BITS);
 
 /// A chain without a probe.
 pub(crate) static EMPTY_CHAIN: Chain = Chain::empty();
@@ -108,7 +112,8 @@ fn is_plain(probe: &Probe) -> bool {
 /// # Invariants
 ///
 /// The probes that it leads to are registered: each stays until it has been removed and a grace
-/// period is over. `summary` is [`WALK`], or the address of such a probe plus bits of [`WHICH`].
+/// period is over. `summary` is [`WALK`], or the address of such a probe plus some
+/// [`KIND_BITS`].
 pub(crate) struct Chain {
     newest: Link,
     /// See [`summary`](Chain::summary).
@@ -208,16 +213,16 @@ impl Chain {
     #[inline(always)]
     pub(crate) fn summary(&self) -> Summary<'_> {
         let noted = self.summary.load(Ordering::Acquire);
-        let which = noted.addr() & WHICH;
-        if which == 0 {
+        let kind = noted.addr() & KIND_BITS;
+        if kind == 0 {
             // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
             // the chain is borrowed.
             return Summary::SinglePreOnly(unsafe { &*noted });
         }
-        let probe = noted.map_addr(|addr| addr & !WHICH);
+        let probe = noted.map_addr(|addr| addr & !KIND_BITS);
         // SAFETY: By the invariant this is such a probe, or NULL.
         match unsafe { probe.as_ref() } {
-            Some(probe) if which == SINGLE_WITH_POST => Summary::SingleWithPost(probe),
+            Some(probe) if kind == SINGLE_WITH_POST => Summary::SingleWithPost(probe),
             Some(probe) => Summary::Several(probe),
             None => Summary::Walk,
         }
@@ -263,11 +268,11 @@ impl Chain {
             .store(keeps_breakpoint, Ordering::Relaxed);
         let mut probes = self.iter();
         let (newest, several) = (probes.next(), probes.next().is_some());
-        let which =
+        let kind =
             SINGLE_WITH_POST * usize::from(keeps_breakpoint) + SEVERAL * usize::from(several);
-        let newest = newest.filter(|_| which != WHICH && self.iter().all(is_plain));
+        let newest = newest.filter(|_| kind != KIND_BITS && self.iter().all(is_plain));
         let noted = newest.map_or(WALK, |newest| {
-            core::ptr::from_ref(newest).wrapping_byte_add(which)
+            core::ptr::from_ref(newest).wrapping_byte_add(kind)
         });
         // INVARIANT: The probe is in the chain.
         self.summary.store(noted.cast_mut(), Ordering::Release);

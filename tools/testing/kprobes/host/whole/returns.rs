@@ -16,14 +16,14 @@ use kernel::{
 
 // SAFETY: There is one CPU, which stays in its task until a test says otherwise.
 unsafe impl Returns for Current {
-    const NEVER: &'static [&'static CStr] = &[c"__switch_to"];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[c"__switch_to"];
 
     fn cpu(_pinned: &Pinned) -> usize {
         // SAFETY: Nothing else runs.
         unsafe { (&raw const bindings::cpu_number).read() as usize }
     }
 
-    fn calls(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
         // SAFETY: Nothing else runs.
         let task = unsafe { (&raw const bindings::current_task).read() };
         // SAFETY: It is this task, which stays while it runs.

@@ -271,7 +271,7 @@ impl Image {
     /// part of, lead into it?
     pub(super) fn is_led_into(&self, start: u64) -> bool {
         let mut families = self.families[&start].iter();
-        families.any(|&family| self.jumps_in(family))
+        families.any(|&family| self.has_jump_into(family))
     }
 
     pub(super) fn text(&self) -> TextRange {
@@ -460,7 +460,7 @@ impl TextMetadata for Image {
         first(&self.fixups, within)
     }
 
-    fn jumps_in(&self, group: SplitGroup) -> bool {
+    fn has_jump_into(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
         from.any(|one| self.jumping.contains(&one))
     }
