@@ -29,7 +29,7 @@ distclean:
 #: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
 #: make test-clients   perf, bpftrace, bcc, trace-cmd, SystemTap and upstream's tests use C's kprobes and ours: a table
-#:                     (ARCH=s390x; IMPL= one of them; ARGS=perf: cases whose names begin so)
+#:                     (ARCH=arm|s390x; IMPL= one of them; ARGS=perf: cases whose names begin so)
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python; the pure
 #:                     part is compiled for i686, powerpc and s390x without std
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc

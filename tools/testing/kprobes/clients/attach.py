@@ -19,7 +19,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # The number of the system call, and the bytes of the call of ftrace that
 # functions begin with.
 SYS_PERF_EVENT_OPEN, CALL_SIZE = {
-    'x86_64': (298, 5), 's390x': (331, 6)}[platform.machine()]
+    'x86_64': (298, 5), 's390x': (331, 6), 'armv7l': (364, 4)}[platform.machine()]
 TRACING = Path('/sys/kernel/tracing')
 DEVICE = Path('/sys/bus/event_source/devices/kprobe')
 LIST = Path('/sys/kernel/debug/kprobes/list')

@@ -9,15 +9,19 @@ kernel's own bytes say where instructions begin, as objdump reads them.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 
 function, kernel = (*sys.argv[1:], '/kernel/vmlinux')[:2]
+# Outside the guest it is LLVM's that knows all machines.
+objdump = [program, '--disassemble-symbols='] if (
+    program := shutil.which('llvm-objdump')) else ['objdump', '--disassemble=']
 found = subprocess.run(
-    ['objdump', '-d', f'--disassemble={function}', kernel],
+    [objdump[0], '-d', objdump[1] + function, kernel],
     capture_output=True, text=True, check=True).stdout
 places = [int(match[1], 16) for match in
-          re.finditer(r'^\s*([0-9a-f]+):\t', found, re.M)]
+          re.finditer(r'^\s*([0-9a-f]+):\s', found, re.M)]
 start = places[0] if len(sys.argv) == 2 else 0
 # Behind the call of ftrace, and no sooner than ten instructions in.
 print(hex(places[10] - start))

@@ -9,10 +9,13 @@ LIST=/sys/kernel/debug/kprobes/list
 
 # Of this machine: how the functions of system calls begin, a function that may
 # not be probed, how its list marks a probe that has become a jump (nothing where
-# C's kprobes have none), what bpftrace calls the instruction pointer.
+# C's kprobes have none), what bpftrace calls the instruction pointer, and tracefs
+# the first argument.
+JUMP='.*\[OPTIMIZED\]' ARG1=\$arg1
 case $(uname -m) in
 s390x) SYSCALL=__s390x_sys NOPROBE=__do_pgm_check JUMP='' PC=pswaddr ;;
-*) SYSCALL=__x64_sys NOPROBE=exc_int3 JUMP='.*\[OPTIMIZED\]' PC=ip ;;
+armv7l) SYSCALL=sys NOPROBE=do_undefinstr PC=pc ARG1=%r0 ;;
+*) SYSCALL=__x64_sys NOPROBE=exc_int3 PC=ip ;;
 esac
 
 # no_jumps: from here on none is made, where there are jumps.
@@ -20,9 +23,10 @@ no_jumps() {
 	[ ! -e /proc/sys/debug/kprobes-optimization ] || echo 0 >/proc/sys/debug/kprobes-optimization
 }
 
-# wrong WHY: this case has failed.
+# wrong WHY: this case has failed; what its last tool has said stands before that.
 wrong() {
 	set +x
+	cat out err >&2 2>/dev/null || :
 	echo "$*" >&2
 	exit 1
 }
@@ -90,10 +94,7 @@ stop() {
 finished() {
 	local ended=$tool
 	tool=
-	wait "$ended" || {
-		cat out err >&2
-		wrong "the tool failed"
-	}
+	wait "$ended" || wrong "the tool failed"
 }
 
 # clock STEP: it begins now. clock_tells: it is over; how long it took stands
@@ -113,14 +114,8 @@ wait_for() {
 	shift
 	set +x
 	until "$@" >/dev/null 2>&1; do
-		if [ -n "$tool" ] && ! kill -0 "$tool" 2>/dev/null; then
-			cat out err >&2
-			wrong "the tool has ended before: $*"
-		fi
-		if [ $SECONDS -ge $until ]; then
-			[ -z "$tool" ] || cat out err >&2
-			wrong "waited in vain for: $*"
-		fi
+		[ -z "$tool" ] || kill -0 "$tool" 2>/dev/null || wrong "the tool has ended before: $*"
+		[ $SECONDS -lt $until ] || wrong "waited in vain for: $*"
 		sleep 0.1
 	done
 	set -x

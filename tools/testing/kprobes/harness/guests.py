@@ -66,8 +66,6 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
         def on_line(line: str) -> None:
             stage.tick(line)
             hear(line)
-        if built.impl == 'c':
-            options.setdefault('smp', built.machine.cpus_with_c)
         try:
             console = qemu.boot(built, image, name=name, on_line=on_line,
                                 **options)

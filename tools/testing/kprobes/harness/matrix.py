@@ -99,11 +99,6 @@ def _kernel() -> kernel.Built:
     return kernel.build('x86_64', 'rust')
 
 
-def _examples() -> list[Result]:
-    built = _kernel()
-    return modules.examples(built) + modules.alone(built)
-
-
 def pieces() -> dict[str, Callable[[], list[Result]]]:
     """{name: function}, in order; those of an architecture are in its record."""
     every: dict[str, Callable[[], list[Result]]] = {
@@ -117,8 +112,10 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
             every[f'{piece.impl}-{arch}-{piece.name}'] = functools.partial(
                 _KINDS[piece.kind], arch, piece.impl, piece)
     return {**every,
-            'examples-x86_64': _examples, 'clients': cli.client_tests,
-            'clients-s390x': lambda: cli.client_tests('s390x'),
+            'examples-x86_64': lambda: (
+                modules.examples(built := _kernel()) + modules.alone(built)),
+            **{f'clients-{arch}': functools.partial(cli.client_tests, arch)
+               for arch in env.SUPPORTED},
             'run-x86_64': _command('run', cli.run),
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,

@@ -22,14 +22,8 @@ BEAT = 20
 # (stage, planned minutes, seconds)
 _done: list[tuple[str, float, float]] = []
 # The stages of a first run before it can build, and the minutes for all of them.
-_SET_UP = ('toolchain root', 'bindgen', 'crates', 'source')
+_SET_UP = ('making root', 'bindgen', 'crates', 'source')
 _SET_UP_BUDGET = 5
-# The roots that the shell part makes, the minutes for each, and the variable
-# that says how many seconds it took.
-_ROOTS = (('toolchain root', 2, 'KP_ROOT_SECONDS'),
-          ('docs root', 1.5, 'KP_DOCS_SECONDS'),
-          *((f'clients root {arch}', 1, f'KP_CLIENTS_{arch.upper()}_SECONDS')
-            for arch in ('x86_64', 's390x')))
 # {group of stages: [its budget in minutes, the seconds it has taken]}.
 _groups: dict[str, list[float]] = {}
 # The group of stages that each thread is in.
@@ -162,9 +156,9 @@ def fresh_kernel() -> None:
 
 def handed_over() -> None:
     """Count what the shell part has done before this program could run."""
-    for name, planned, variable in _ROOTS:
-        if seconds := os.environ.get(variable):
-            _count(name, planned, float(seconds))
+    made = os.environ['KP_MADE'].split()
+    for name, planned, seconds in zip(made[::3], made[1::3], made[2::3]):
+        _count(f'making {name}', float(planned), float(seconds))
 
 
 def _row(name: str, planned: float, seconds: float) -> None:

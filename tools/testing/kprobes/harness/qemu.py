@@ -124,7 +124,7 @@ def _boots(built: 'kernel.Built', image: Path, kind: str, seconds: int) -> bool:
     return True
 
 
-def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: bool = False,
+def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 0, icount: bool = False,
             memory: int | None = None, extra: Iterable[str] = (), cmdline: str = '',
             kind: str = 'tcg', interactive: bool = False, thread: str = '') -> list[str]:
     """The QEMU call.
@@ -146,6 +146,7 @@ def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 2, icount: boo
         call += ['-icount', 'shift=0,sleep=off']
     level = 'loglevel=4 quiet' if interactive else \
         'ignore_loglevel printk.devkmsg=on'
+    smp = smp or (machine.cpus_with_c if built.impl == 'c' else 2)
     call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
              '-no-reboot', '-kernel', str(built.image),
              '-initrd', str(initramfs), '-append',

@@ -50,9 +50,7 @@ done
 ca=
 for file in "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt \
 	/etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem; do
-	if [ -z "$file" ] || [ ! -r "$file" ]; then
-		continue
-	fi
+	[ -r "$file" ] || continue
 	ca=/run/host/ca.crt
 	place "$(readlink -f "$file")" $ca ro
 	break
@@ -62,11 +60,10 @@ keep=("PATH=/usr/lib/llvm-$llvm/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 	HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 	KP_REPO=/repo KP_CACHE=/cache KP_WORK=/work
 	${KP_KSRC:+KP_KSRC=/ksrc} ${KP_MODULE:+KP_MODULE=/module}
-	"KP_HOST_REPO=$KP_REPO" "KP_HOST_CACHE=$KP_CACHE" "KP_HOST_WORK=$KP_WORK"
+	"KP_MADE=${KP_MADE:-}" "KP_HOST_REPO=$KP_REPO" "KP_HOST_CACHE=$KP_CACHE" "KP_HOST_WORK=$KP_WORK"
 	"KP_HOST_KSRC=${KP_KSRC:-}" "KP_HOST_MODULE=${KP_MODULE:-}")
-for name in KP_{ROOT,DOCS,CLIENTS_X86_64,CLIENTS_S390X}; do
-	seconds=${name}_SECONDS
-	[ -z "${!name:-}" ] || keep+=("$name=/cache/${!name##*/}" "$seconds=${!seconds:-}")
+for name in KP_ROOT "${!KP_DOCS@}" "${!KP_CLIENTS_@}"; do
+	keep+=("$name=/cache/${!name##*/}")
 done
 keep_users
 exec env -i "${keep[@]}" ${ca:+"SSL_CERT_FILE=$ca" "CARGO_HTTP_CAINFO=$ca" \

@@ -10,6 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/debian.sh"
 
 target=$2
+[ "$1" = root ] || works="All other commands work without this root."
 case $1 in
 root)
 	called="the toolchain root" room=3000000 room_called="3 GiB" list=packages
@@ -22,7 +23,6 @@ root)
 	;;
 docs)
 	called="the root of make docs" room=500000 room_called="500 MiB" list=docs-packages
-	works="All other commands work without this root."
 	folders=(work)
 	;;
 clients_*)
@@ -30,11 +30,12 @@ clients_*)
 	list=clients-packages
 	preferences=$here/clients-preferences
 	suites=(trixie-backports forky)
-	works="All other commands work without this root."
 	folders=(work results)
 	;;&
-clients_s390x)
-	called+=" ARCH=${1#*_}" machine=${1#*_} main=forky instead=trixie
+clients_x86_64) ;;
+clients_*)
+	called+=" ARCH=${1#*_}" main=forky instead=trixie
+	machine=$(sed -n "s/.* debian='\([^']*\)'.*/\1/p" "$here/../harness/arches/${1#*_}.py")
 	suites=() extra_suites=(trixie)
 	preferences=/dev/null # of each package the newest
 	;;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # limit: 240
 # unfit: s390x: C's kprobes have no jumps to show there
+# unfit: armv7l: kernels of arm have no /proc/kcore
 # perf record --kcore of a place that is a jump; annotate shows the jump there.
 offset=$(python3 /clients/inside.py vfs_statx)
 perf probe --quiet --add "inside=vfs_statx+$offset"

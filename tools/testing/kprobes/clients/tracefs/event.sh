@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # A probe event at a function's entry sees each call, with its arguments.
-echo 'p:ours/cd set_fs_pwd fs=$arg1' >$TRACING/kprobe_events
+echo "p:ours/cd set_fs_pwd fs=$ARG1" >$TRACING/kprobe_events
 ours 1 ' k +set_fs_pwd\+'
 echo 1 >$TRACING/events/ours/cd/enable
 for n in {1..100}; do cd /tmp/case; done

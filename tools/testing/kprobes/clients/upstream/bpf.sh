@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # limit: 400
 # unfit: s390x: upstream's Makefile makes test_progs for the machine that it runs on
+# unfit: armv7l: upstream's Makefile makes test_progs for the machine that it runs on
 # Upstream's tests of BPF programs at probes; bpf.tests names them.
 cp -r /bpf/. .
 # It takes it away and puts it back by itself.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # limit: 240
+# unfit: armv7l: there are no live patches on arm
 # Upstream's test of a live patch and a probe on one function.
 cp -r /selftests/livepatch .
 cd livepatch || exit

@@ -56,6 +56,7 @@ class Arch:
     back_end: bool = False  # has it one in Rust?
     cpus_with_c: int = 2    # how many CPUs C's kprobes survive
     kvm: bool = False
+    share: str = 'virtio-9p'    # QEMU's device that shares a folder
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
     # Programs below the first folder of our test modules.
     programs: tuple[str, ...] = ()
@@ -85,8 +86,3 @@ class Arch:
 def of(name: str) -> Arch:
     """The record of the architecture NAME."""
     return importlib.import_module(f'arches.{name}').ARCH
-
-
-def with_back_end() -> list[str]:
-    """The names of those that have a back end in Rust."""
-    return [name for name in NAMES if of(name).back_end]

@@ -13,6 +13,7 @@ ARCH = Arch(
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
     cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
+    share='virtio-9p-device',
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (
         'thumb2', 'voluntary', 'lpae', 'framepointer')),

@@ -29,7 +29,6 @@ _ENDED = re.compile(r'case: (\S+) (pass|fail|skip) (\d+): ?(.*)')
 _LEAF = re.compile(r'leaf: (\S+) (pass|fail|skip) ?(.*)')
 _FIGURES = re.compile(r'^figures: (.*)$', re.M)
 _LIVEPATCH = 'tools/testing/selftests/livepatch/test_modules'
-_MEMORY = 2048
 
 
 @dataclass
@@ -43,6 +42,7 @@ class Outcome:
 
 
 Outcomes = dict[str, Outcome]
+_NOT_RUN = Outcome('fail', 'it was not run')
 
 
 def cases(only: str = '') -> list[str]:
@@ -69,22 +69,25 @@ def _head(name: str) -> dict[str, str]:
     return head((FOLDER / f'{name}.sh').read_text())
 
 
-def _shares(folders: dict[str, Path]) -> Iterator[str]:
+def _shares(folders: dict[str, Path], device: str) -> Iterator[str]:
     """Words for QEMU: the guest sees these {tag: folder} of this machine."""
     for tag, path in folders.items():
         readonly = 'off' if tag == 'results' else 'on'
         yield from ('-fsdev', f'local,id={tag},path={path},readonly={readonly}'
                     ',security_model=none,multidevs=remap',
-                    '-device', f'virtio-9p,fsdev={tag},mount_tag={tag}')
+                    '-device', f'{device},fsdev={tag},mount_tag={tag}')
 
 
 def _modules(built: kernel.Built) -> Path:
     """A folder of all modules for BUILT, its own and those of tests."""
     # Outside the objects of the kernel, where SystemTap would find them, too.
     folder = env.empty_folder(env.WORK / 'modules' / f'of-{built.name}')
-    for path in [*kernel.upstreams(built, _LIVEPATCH),
-                 *kernel.upstreams(built, bpf.KMODS),
-                 *sorted(built.obj.rglob('*.ko'))]:
+    paths = sorted(built.obj.rglob('*.ko'))
+    if built.has('LIVEPATCH'):
+        paths += kernel.upstreams(built, _LIVEPATCH)
+    if built.arch in bpf.ARCHES:
+        paths += kernel.upstreams(built, bpf.KMODS)
+    for path in paths:
         os.link(path, folder / path.name)
     return folder
 
@@ -110,9 +113,9 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
     with progress.Stage(f'boot {built.name} programs', 10) as stage:
         try:
             console = qemu.boot(
-                built, image, name='programs', memory=_MEMORY, on_line=line,
+                built, image, name='programs', memory=2048, on_line=line,
                 timeout=sum(limits) + 120, silence=max(limits) + 60,
-                extra=list(_shares(folders)), cmdline='kunit.enable=0')
+                extra=list(_shares(folders, built.machine.share)), cmdline='kunit.enable=0')
         except qemu.Died as died:
             died.show()
             return outcomes, [died.found.split('\n')[0]]
@@ -141,29 +144,20 @@ def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
             if outcome.status != 'pass':
                 leaves[f'{name}/all'] = outcome
             outcomes.update(leaves)
-    return {**skipped, **outcomes}, problems
-
-
-def alone(impl: str, outcomes: Outcomes, names: list[str]) -> list[Result]:
-    """The Results of one implementation's cases."""
     ran = {_case_of(name, names) for name in outcomes}
-    return [Result(f'{impl}.{dotted(name)}', outcome.status, outcome.why)
-            for name, outcome in outcomes.items()] + [
-        Result(f'{impl}.{dotted(name)}', 'fail', 'it was not run')
-        for name in names if name not in ran]
+    missing = {name: _NOT_RUN for name in names if name not in ran}
+    return {**skipped, **outcomes, **missing}, problems
 
 
-def compare(name: str, with_c: Outcome | None, with_rust: Outcome | None,
+def compare(name: str, with_c: Outcome, with_rust: Outcome,
             differs: str | None = None) -> Result:
     """The Result of a case that both have run, or should have.
 
     DIFFERS says why the outputs may not be the same.
     """
-    theirs = with_c.out if with_c and with_c.status == 'pass' else None
+    theirs = with_c.out if with_c.status == 'pass' else None
     status, why = 'fail', ''
-    if not with_rust:
-        why = 'it was not run with ours' + ('' if with_c else ', nor with C')
-    elif with_rust.status == 'pass':
+    if with_rust.status == 'pass':
         if theirs is not None and theirs != with_rust.out and not differs:
             why = 'another output than with C: ' \
                 + difference(theirs, with_rust.out)
@@ -171,8 +165,8 @@ def compare(name: str, with_c: Outcome | None, with_rust: Outcome | None,
             status = 'pass'
     elif theirs is not None:
         why = f'it passes with C: {with_rust.why}'
-    elif not with_c:
-        why = 'not applicable: it was not run with C'
+    elif _NOT_RUN in (with_c, with_rust):
+        why = f'with C: {with_c.why}; with ours: {with_rust.why}'
     else:
         status, why = 'skip', f'not applicable: {with_c.why}'
     return Result(dotted(name), status, why)
@@ -236,14 +230,13 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
         judged.append(verdict(f'{impl}.clients.boot',
                               '; '.join(problems[:5])))
     if len(impls) == 1:
-        judged += alone(impls[0], outcomes[impls[0]], names)
+        judged += [Result(f'{impls[0]}.{dotted(name)}', outcome.status, outcome.why)
+                   for name, outcome in outcomes[impls[0]].items()]
     else:
-        ran = {_case_of(name, names) for name in outcomes['rust']}
-        every = {name for each in outcomes.values() for name in each}
-        judged += [compare(name, outcomes['c'].get(name),
-                           outcomes['rust'].get(name),
+        judged += [compare(name, outcomes['c'].get(name, _NOT_RUN),
+                           outcomes['rust'].get(name, _NOT_RUN),
                            explained.get(_case_of(name, names) or ''))
-                   for name in sorted(every | (set(names) - ran))]
+                   for name in sorted({*outcomes['c'], *outcomes['rust']})]
     kept = _KEPT / arch
     lines = [*table(outcomes, explained), *figures(kept, impls)]
     kept.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ stand what it needs, as
   # inside: FUNCTION     ($1 is the address of an instruction in its middle)
 """
 
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,11 +21,12 @@ from clients import common
 from kernel import Built
 
 FOLDER = common.FOLDER / 'stap'
-# Warnings of clang about SystemTap's runtime and the code it writes, which are
-# errors there.
+_RUNTIME = Path('/usr/share/systemtap/runtime')
+# What clang says of SystemTap's runtime and the code it writes, as errors.
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
-          '-Wno-sometimes-uninitialized')
+          '-Wno-sometimes-uninitialized', '-Wno-error=missing-prototypes',
+          '-fheinous-gnu-extensions')
 # Each script says so when it watches.
 _READY = 'global ready probe timer.ms(50) if (!ready) { ready = 1 println("ready") }'
 # stap finds the names of the kernel's functions here, wherever it was built;
@@ -49,13 +51,15 @@ def require(names: list[str]) -> None:
             f'ARGS="{" ".join(others) or "perf"}"')
 
 
-def _command(built: Built, name: str, text: str) -> list[str]:
+def _command(built: Built, name: str, text: str, home: Path) -> list[str]:
     """The call that compiles script NAME, whose TEXT is given."""
     head = common.head(text)
     flags = ' '.join([*_FLAGS, f'-include {FOLDER / "kernel.h"}'])
     words = ['stap', '-p4', '-a', built.machine.kernel,
              *head.get('options', '').split(), '-E', _READY, '-B', 'LLVM=1',
-             '-B', f'KCFLAGS={flags}', '-r', built.obj,
+             # Without it the kernel's Makefile leaves out clang's --target.
+             '-B', 'CC_VERSION_TEXT=clang', '-B', f'KCFLAGS={flags}',
+             '-R', home / 'runtime', '-r', built.obj,
              '-m', f'stap_{name}', FOLDER / f'{name}.stp']
     if 'inside' in head:
         words.append(procs.output(
@@ -75,7 +79,7 @@ def _compile(built: Built, name: str, home: Path) -> str:
     status = procs.run(
         ['unshare', '--mount', '--propagation', 'private', 'sh', '-ec',
          _WITH_SYMBOLS, 'sh', built.obj / 'System.map', built.release,
-         *_command(built, name, script.read_text())],
+         *_command(built, name, script.read_text(), home)],
         log, cwd=home, extra={'SYSTEMTAP_DIR': str(home)})
     if status or not module.exists():
         return common.complaint(log)
@@ -90,10 +94,13 @@ def prepare(built: Built, names: Iterable[str]) -> tuple[Path, dict[str, str]]:
     """
     folder = env.WORK / 'stap' / built.name
     home = env.empty_folder(folder) / 'home'
-    home.mkdir()
     scripts = [name for name in names if name.startswith('stap/')]
     if not scripts:
         return folder, {}
+    shutil.copytree(_RUNTIME, home / 'runtime')
+    # Arm's assembler has a comment that is gcc's alone.
+    arith = home / 'runtime/linux/arith.c'
+    arith.write_text(arith.read_text().replace('%@ Inlined umul_ppmm', ''))
     failures = {}
     with progress.Stage(f'SystemTap {built.name}', 2) as stage:
         stage.expected = len(scripts)

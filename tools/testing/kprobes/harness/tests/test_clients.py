@@ -7,6 +7,7 @@ import subprocess
 from types import SimpleNamespace
 from unittest import mock
 
+import arches
 import clients
 import env
 import guest
@@ -25,6 +26,7 @@ class Comparing(support.Case):
     def test_the_result_of_both_outcomes(self) -> None:
         other = 'another output than with C: '
         fails, skips = Outcome('fail', 'no'), Outcome('skip', 'no')
+        missing = Outcome('fail', 'it was not run')
         for with_c, with_rust, status, reason in (
                 (passed('1\n'), passed('1\n'), 'pass', ''),
                 (passed('1\n2\n'), passed('1\n'), 'fail',
@@ -36,11 +38,10 @@ class Comparing(support.Case):
                 (passed(), fails, 'fail', 'it passes with C: no'),
                 (passed(), skips, 'fail', 'it passes with C: no'),
                 (fails, passed('1'), 'pass', ''),
-                (None, passed('1'), 'pass', ''),
-                (passed(), None, 'fail', 'it was not run with ours'),
-                (None, None, 'fail', 'it was not run with ours, nor with C'),
-                (None, fails, 'fail',
-                 'not applicable: it was not run with C')):
+                (missing, passed('1'), 'pass', ''),
+                (passed(), missing, 'fail', 'it passes with C: it was not run'),
+                (fails, missing, 'fail', 'with C: no; with ours: it was not run'),
+                (missing, fails, 'fail', 'with C: it was not run; with ours: no')):
             self.assertEqual(clients.compare('perf/a', with_c, with_rust),
                              Result('clients.perf.a', status, reason))
         # Another output may be explained.
@@ -54,7 +55,7 @@ class Running(support.Case):
         for name in ('perf/a', 'perf/b', 'stap/a', 'upstream/all', bpf.CASE):
             self.write(f'work/cases/{name}.sh', '# x\n')
         self.built = SimpleNamespace(arch='s390x', impl='rust', name='s390x-rust-clients',
-                                     obj=env.WORK / 'obj')
+                                     obj=env.WORK / 'obj', machine=arches.of('s390x'))
         self.console, self.outs, self.died = [], {}, None
         self.jobs, self.uncompiled = [], {}
 
@@ -131,7 +132,8 @@ class Running(support.Case):
         # Where there is nothing else, nothing is booted.
         self.assertEqual(self.run_cases(*skipped), (skipped, []))
         self.assertEqual(self.jobs, [])
-        self.assertEqual(self.run_cases('perf/a', *skipped)[0], skipped)
+        self.assertEqual(self.run_cases('perf/a', *skipped)[0], {
+            **skipped, 'perf/a': Outcome('fail', 'it was not run')})
         self.assertIn('CASES="perf/a"', self.jobs[0])
 
     def judged(self, impls, outcomes):
@@ -163,7 +165,8 @@ class Running(support.Case):
             clients.tests('s390x', ['rust'], 'perf')
 
     def test_what_never_ran_fails_with_one_and_with_both(self) -> None:
-        some = ({'perf/a': passed()}, [])
+        some = ({'perf/a': passed(), **dict.fromkeys(
+            ('perf/b', 'upstream/all'), Outcome('fail', 'it was not run'))}, [])
         for impls in (['rust'], ['c', 'rust']):
             statuses = self.judged(impls, {'c': some, 'rust': some})
             self.assertEqual(list(statuses.values()).count('fail'), 2)

@@ -23,6 +23,7 @@ class Scripts(support.Case):
         self.replace(
             (stap.procs, 'run', self.run_),
             (stap.procs, 'output', lambda command: f'{command[2]}\n'),
+            (stap, '_RUNTIME', self.write('runtime/linux/arith.c', '').parents[1]),
             (stap, 'FOLDER', self.tmp / 'clients/stap'))
 
     def prepare(self, *names):

@@ -141,7 +141,7 @@ class Pieces(Case):
         for flavour in fragments.FLAVOURS:
             # Those of `make test` and `make bench`.
             if flavour not in ('test', 'bench'):
-                self.assertIn({'thumb2': 'c-arm-thumb2', 'clients': 'clients',
+                self.assertIn({'thumb2': 'c-arm-thumb2', 'clients': 'clients-arm',
                                'lpae': 'rust-arm-lpae', 'voluntary': 'rust-arm-voluntary'}.get(
                                    flavour, f'rust-x86_64-{flavour}'), names)
         self.assertEqual(sum('-random-' in name for name in names), 10)

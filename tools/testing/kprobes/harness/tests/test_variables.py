@@ -113,6 +113,7 @@ class Refused(support.Case):
                    (f'{name}= to name a directory', 'give an existing path'))
                   for name in ('KSRC', 'DIR')),
                 ('kernel', {'ARCH': 'mips'}, ('ARCH= one of x86_64 arm', 'mips')),
+                ('test-clients', {'ARCH': 'ppc64le'}, ('one of x86_64 arm s390x\n', 'ppc64le')),
                 ('run', {'IMPL': 'go'}, ('IMPL= one of rust c', 'go')),
                 *((command, {'ARCH': 'ppc64le', 'IMPL': impl},
                    ('IMPL=c for ppc64le', 'IMPL=rust', 'no back end of ours yet'))
