@@ -71,7 +71,6 @@ class Arch:
     crashes: tuple[str, ...] = ()   # the implementations that survive the crashes,
     forms: tuple[str, ...] = ('rust',)  # and the forms: on s390x, C repeats what faults
     clients: bool = False
-    rethooks: bool = False
     pieces: tuple[Piece, ...] = ()
 
     @property

@@ -43,4 +43,4 @@ ARCH = Arch(
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
           'at': 'RIP: 0010:', 'into': '0x0'},
-    crashes=('rust', 'c'), forms=('rust', 'c'), clients=True, rethooks=True, pieces=_PIECES)
+    crashes=('rust', 'c'), forms=('rust', 'c'), clients=True, pieces=_PIECES)
