@@ -49,7 +49,8 @@ distclean:
 #: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise returns": seconds,
 #:                     interrupts anywhere, return probes alone)
 #: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
-#:                     5,000 of them registered with each (SEED=n)
+#:                     5,000 of them registered with each (SEED=n; ARCH=arm, s390x: these only, and how many can
+#:                     be probed)
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, run the run.sh beside it,
 #:                     show its output (ARGS= its parameters)
 #: make apply KSRC=p   put overlay and patches into your own 7.3 tree (UNDO=1 takes them out again)

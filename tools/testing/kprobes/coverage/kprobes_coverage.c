@@ -2,9 +2,11 @@
 /*
  * Registers a probe on each of many addresses, to see which of them become
  * jumps. Works over either implementation behind <linux/kprobes.h>, and is
- * driven by two parameters, round by round:
+ * driven by parameters, round by round:
  *
- *   address   write each address of a round
+ *   moved     write how far the text is from where it was linked
+ *   address   write each address of a round, as linked; one behind a minus
+ *             gets a probe that is not armed
  *   round     write "register", "wait", "unregister"
  *
  * In debugfs, kprobes_coverage has what has become of each: its address, the
@@ -25,15 +27,51 @@
 #include <linux/string.h>
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
+#include <linux/unaligned.h>
 
 #define MOST	512
+
+/* What text with a probe begins with: bits of the first four bytes. */
+struct form {
+	u32 mask, is;
+	const char *name;
+	u32 was;	/* what the same bits were; 0 is anything */
+};
+
+/*
+ * Of each architecture: the longest change of text, its forms, and a function
+ * whose first instruction may become a jump.
+ */
+#if defined(CONFIG_X86)
+#define LONGEST	JMP32_INSN_SIZE
+static const struct form forms[] = {
+	{ 0xff000000, 0xcc000000, "breakpoint" },
+	{ 0xff000000, 0xe9000000, "jump" },
+	{ 0xff000000, 0xe8000000, "ftrace" },
+};
+#define LAST	"mov %rdi, %rax\n mov %rdi, %rcx\n mov %rdi, %rdx\n ret\n int3\n"
+#elif defined(CONFIG_ARM)
+#define LONGEST	4
+static const struct form forms[] = {
+	{ 0xffffff0f, 0xf801f007, "breakpoint" },
+	{ 0x0000000f, 0x0000000a, "jump" },
+};
+#define LAST	"mov r1, r0\n bx lr\n"
+#elif defined(CONFIG_S390)
+#define LONGEST	6
+static const struct form forms[] = {
+	{ 0xffff0000, 0x00020000, "breakpoint" },
+	{ 0xffff0000, 0xc0f40000, "ftrace", 0xc0040000 },
+	{ 0xffff0000, 0xc0f40000, "jump" },
+};
+#define LAST	"llilf %r1, 1\n br %r14\n"
+#endif
 
 struct one {
 	struct kprobe kp;
 	u64 at;
-	u8 before[JMP32_INSN_SIZE];
+	u8 before[LONGEST];
 	int error;
-	u64 hits;
 };
 
 static struct dentry *results;
@@ -43,43 +81,32 @@ static unsigned int count, registered_count;
 static bool is_over;	/* are these of a round that is over? */
 static DEFINE_MUTEX(lock);
 
-/* What the last probe of a round is on: instructions that go anywhere. */
+/* What the last probe of a round is on. */
 asm(".pushsection .text, \"ax\"\n"
 	".globl kprobes_coverage_last\n"
-	".type kprobes_coverage_last, @function\n"
+	".type kprobes_coverage_last, %function\n"
 	"kprobes_coverage_last:\n"
-	"	mov %rdi, %rax\n"
-	"	mov %rdi, %rcx\n"
-	"	mov %rdi, %rdx\n"
-	"	ret\n"
-	"	int3\n"
+	LAST
 	".size kprobes_coverage_last, . - kprobes_coverage_last\n"
 	".popsection\n"
 );
 
 extern u8 kprobes_coverage_last[];
-static struct kprobe last;
+static struct one last;
+static unsigned long moved;
+module_param(moved, ulong, 0200);
 
-/* Many are hit by all CPUs at once: the count is for nobody to rely on. */
 static int hit(struct kprobe *kp, struct pt_regs *regs)
-{
-	struct one *one = container_of(kp, struct one, kp);
-
-	WRITE_ONCE(one->hits, READ_ONCE(one->hits) + 1);
-	return 0;
-}
-
-static int hit_last(struct kprobe *kp, struct pt_regs *regs)
 {
 	return 0;
 }
 NOKPROBE_SYMBOL(hit);
-NOKPROBE_SYMBOL(hit_last);
 
 static int set_address(const char *text, const struct kernel_param *param)
 {
+	bool disabled = *text == '-';
 	u64 at;
-	int error = kstrtou64(text, 16, &at);
+	int error = kstrtou64(text + disabled, 16, &at);
 
 	guard(mutex)(&lock);
 	if (error)
@@ -91,51 +118,74 @@ static int set_address(const char *text, const struct kernel_param *param)
 	is_over = false;
 	if (count == MOST)
 		return -ENOSPC;
-	all[count++] = (struct one) { .at = at };
+	all[count++] = (struct one) {
+		.at = at,
+		.kp.addr = (kprobe_opcode_t *)((unsigned long)at + moved),
+		.kp.flags = disabled ? KPROBE_FLAG_DISABLED : 0,
+	};
 	return 0;
 }
 
 static const struct kernel_param_ops address_ops = { .set = set_address };
 module_param_cb(address, &address_ops, NULL, 0200);
 
+static int register_one(struct one *one)
+{
+	if (copy_from_kernel_nofault(one->before, one->kp.addr, LONGEST))
+		return -EFAULT;
+	one->kp.pre_handler = hit;
+	one->error = register_kprobe(&one->kp);
+	if (!one->error)
+		registered[registered_count++] = &one->kp;
+	return 0;
+}
+
 static int register_all(void)
 {
 	unsigned int i;
-	int error;
 
 	for (i = 0; i < count; i++) {
-		struct one *one = &all[i];
+		int error = register_one(&all[i]);
 
-		if (copy_from_kernel_nofault(one->before, (void *)one->at,
-					     sizeof(one->before)))
-			return -EFAULT;
-		one->kp.addr = (kprobe_opcode_t *)one->at;
-		one->kp.pre_handler = hit;
-		one->error = register_kprobe(&one->kp);
-		if (!one->error)
-			registered[registered_count++] = &one->kp;
+		if (error)
+			return error;
 		cond_resched();
 	}
-	memset(&last, 0, sizeof(last));
-	last.addr = kprobes_coverage_last;
-	last.pre_handler = hit_last;
-	error = register_kprobe(&last);
-	if (error)
-		return error;
-	registered[registered_count++] = &last;
-	return 0;
+	last = (struct one) { .kp.addr = (kprobe_opcode_t *)kprobes_coverage_last };
+	return register_one(&last) ?: last.error;
+}
+
+/* What is at the address now. */
+static const char *now(const struct one *one)
+{
+	u8 bytes[LONGEST];
+	unsigned int i;
+
+	if (copy_from_kernel_nofault(bytes, one->kp.addr, LONGEST))
+		return "unreadable";
+	if (!memcmp(bytes, one->before, LONGEST))
+		return "untouched";
+	for (i = 0; i < ARRAY_SIZE(forms); i++) {
+		u32 mask = forms[i].mask;
+
+		if ((get_unaligned_be32(bytes) & mask) == forms[i].is &&
+		    (!forms[i].was ||
+		     (get_unaligned_be32(one->before) & mask) == forms[i].was))
+			return forms[i].name;
+	}
+	return "changed";
 }
 
 static int wait_for_last(void)
 {
 	unsigned long end = jiffies + 60 * HZ;
 
-	while (READ_ONCE(kprobes_coverage_last[0]) != JMP32_INSN_OPCODE) {
+	while (IS_ENABLED(CONFIG_OPTPROBES) && strcmp(now(&last), "jump")) {
 		if (time_after(jiffies, end))
 			return -ETIME;
 		msleep(20);
 	}
-	return disable_kprobe(&last);
+	return disable_kprobe(&last.kp);
 }
 
 static void unregister_all(void)
@@ -161,27 +211,6 @@ static int set_round(const char *text, const struct kernel_param *param)
 
 static const struct kernel_param_ops round_ops = { .set = set_round };
 module_param_cb(round, &round_ops, NULL, 0200);
-
-/* Where a jump of the function's own was is one of ours if it leads elsewhere. */
-static const char *now(const struct one *one)
-{
-	u8 bytes[JMP32_INSN_SIZE];
-
-	if (copy_from_kernel_nofault(bytes, (void *)one->at, sizeof(bytes)))
-		return "unreadable";
-	if (!memcmp(bytes, one->before, sizeof(bytes)))
-		return "untouched";
-	switch (bytes[0]) {
-	case INT3_INSN_OPCODE:
-		return "breakpoint";
-	case JMP32_INSN_OPCODE:
-		return "jump";
-	case CALL_INSN_OPCODE:
-		return "ftrace";
-	default:
-		return "changed";
-	}
-}
 
 static int results_show(struct seq_file *seq, void *unused)
 {

@@ -123,6 +123,8 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
             'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),
             'coverage': coverage.run, 'docs': lambda: docs.run(_kernel),
+            **{f'coverage-{arch}': functools.partial(coverage.run, arch)
+               for arch in env.SUPPORTED[1:]},
             # As make series FAST=1 does; each of the mails is a test.
             'series': lambda: [Result(f'series.{mail.stem}', 'pass')
                                for mail in series.mails()]}

@@ -12,7 +12,8 @@ import arches as records
 import env
 import source
 
-_OF_EVERY_KERNEL = ('test-all', 'series', 'coverage')
+_OF_EVERY_KERNEL = {'test-all': ('ARCH', 'IMPL'), 'series': ('ARCH', 'IMPL'),
+                    'coverage': ('IMPL',)}
 # {variable: the commands that read it}, where others would ignore it.
 _READ_BY = {'ARGS': ('storm', 'module', 'test-clients', 'host-fuzz'),
             'TEST': ('host-test', 'kunit', 'selftest')}
@@ -62,17 +63,17 @@ def _check_command(name: str) -> None:
     if name in ('bench', 'bench-quick'):
         from bench import rows
         rows.of_arch(arch())
-    given = [variable for variable in ('ARCH', 'IMPL') if os.environ.get(variable)]
-    if name in _OF_EVERY_KERNEL and given:
+    given = [variable for variable in _OF_EVERY_KERNEL.get(name, ()) if os.environ.get(variable)]
+    if given:
         raise env.Refusal(
             f'no {" and no ".join(given)}: make {name} has kernels of its own',
             ', '.join(f'{variable}={os.environ[variable]}' for variable in given),
             'make test-all PIECE=c-arm runs one kernel of the matrix; '
             'PIECE=x names them all')
-    if name == 'storm' and not records.of(arch()).back_end:
+    if name in ('storm', 'coverage') and not records.of(arch()).back_end:
         raise env.Refusal(
-            'an architecture that has a storm', f'ARCH={arch()}',
-            'make storm; for others there is '
+            f'an architecture that has a {name}', f'ARCH={arch()}',
+            f'make {name}; for others there is '
             f'make test ARCH={arch()} IMPL=c')
     if name == 'host-fuzz' and not re.fullmatch('[0-9]*', os.environ.get('ARGS', '')):
         raise env.Refusal('ARGS= a number of strings', os.environ['ARGS'],

@@ -12,28 +12,35 @@ told() {
 	echo "$2" >$TELL/$1 || say "coverage: trouble $*"
 }
 
+# jumps 0 or 1: not allowed, or allowed, where there are any.
+jumps() {
+	[ ! -e $JUMPS ] || echo "$1" >$JUMPS
+}
+
 load kprobes_coverage || say "coverage: trouble load"
+text=$(sed -n 's/ . _stext$//p' /proc/kallsyms)
+told moved $((0x$text - 0x$STEXT))
 for round in /rounds/*; do
 	say "coverage: round ${round##*/}"
-	echo 0 >$JUMPS
+	jumps 0
 	while read -r address; do
 		told address "$address"
 	done <"$round"
 	told round register
-	echo 1 >$JUMPS
+	jumps 1
 	told round wait
 	while read -r line; do
 		say "coverage: at $line"
 	done <$RESULTS
 	if [ "$IMPL" = rust ]; then
-		while IFS= read -r line; do
+		tail -n "$(grep -vc ' 0 ' $RESULTS)" $KPROBES/refused | while IFS= read -r line; do
 			say "coverage: refused $line"
-		done <$KPROBES/refused
+		done
 		while IFS= read -r line; do
 			say "coverage: stays $line"
 		done <$KPROBES/unoptimized
 	fi
-	echo 0 >$JUMPS
+	jumps 0
 	told round unregister
 	while read -r line; do
 		say "coverage: after $line"
