@@ -279,10 +279,4 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
 
 
 # The suite of the kernel crate's examples, of which most are not ours.
-_EXAMPLES = re.compile(
-    r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')
-
-
-def is_foreign_example(name: str) -> bool:
-    """Is NAME an example in documentation that is not ours?"""
-    return bool(_EXAMPLES.search(name))
+FOREIGN_EXAMPLES = re.compile(r'\.rust_doctests_kernel\.rust_doctest_kernel_(?!kprobes_)')

@@ -50,7 +50,7 @@ def _whole(arch: str, impl: str, piece: Piece) -> list[Result]:
     if piece.kind == 'kunit':
         # A kernel that can run no other tests, or need not.
         outcomes += [outcome for outcome in guests.kunit_tests(built)
-                     if not guests.is_foreign_example(outcome.name)]
+                     if not guests.FOREIGN_EXAMPLES.search(outcome.name)]
         return outcomes + results.vanished('check-kernel kunit', outcomes,
                                            built.name)
     for _, boot in guests.boots(

@@ -189,21 +189,6 @@ def clean(raw: bytes) -> str:
     return _STAMP.sub('', text)
 
 
-def patience(built: 'kernel.Built') -> int:
-    """How many times as slow as others a kernel may be: with checkers."""
-    return 4 if built.has('KASAN') else 1
-
-
-def words_for(built: 'kernel.Built', cmdline: str) -> str:
-    """The kernel's command line, with what this kernel needs to begin well.
-
-    With five levels of page tables KASAN asks a bit of the CPU's features
-    where its shadow begins. Early in a boot all these bits are zero for a
-    moment; an interrupt then is reported as an access to no memory.
-    """
-    return f'no5lvl {cmdline}' if built.has('KASAN') else cmdline
-
-
 def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = False,
          cmdline: str = '', timeout: float = 600, force: str | None = None,
          on_line: Callable[[str], object] | None = None, silence: float | None = None,
@@ -213,13 +198,17 @@ def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = Fa
     A guest that says nothing for SILENCE seconds hangs. OPTIONS are command()'s.
     """
     kind = accelerator(built, 'tcg' if icount else force)
-    call = command(built, initramfs, icount=icount, kind=kind,
-                   cmdline=words_for(built, cmdline), **options)
+    if built.has('KASAN'):
+        # With five levels of page tables KASAN asks a bit of the CPU's features
+        # where its shadow begins. Early in a boot all these bits are zero for a
+        # moment; an interrupt then is reported as an access to no memory.
+        cmdline = f'no5lvl {cmdline}'
+    call = command(built, initramfs, icount=icount, kind=kind, cmdline=cmdline, **options)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
     console, started = Console(log, kind), time.monotonic()
     # The checkers that make a guest slow do so under emulation.
-    slow = patience(built) if kind == 'tcg' else 1
+    slow = 4 if kind == 'tcg' and built.has('KASAN') else 1
     with open(log, 'wb', buffering=0) as out, procs.start(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT) as process:
