@@ -199,9 +199,8 @@ def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = Fa
     """
     kind = accelerator(built, 'tcg' if icount else force)
     if built.has('KASAN'):
-        # With five levels of page tables KASAN asks a bit of the CPU's features
-        # where its shadow begins. Early in a boot all these bits are zero for a
-        # moment; an interrupt then is reported as an access to no memory.
+        # With five levels of page tables, KASAN reads a feature of the CPU, which is not
+        # known for a moment early in a boot: an interrupt then is reported as a bad access.
         cmdline = f'no5lvl {cmdline}'
     call = command(built, initramfs, icount=icount, kind=kind, cmdline=cmdline, **options)
     log = env.LOGS / f'{built.name}-{name}.console'

@@ -227,8 +227,7 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
     for impl in impls:
         built = kernel.build(arch, impl, 'clients')
         outcomes[impl], problems = run(built, names)
-        judged.append(verdict(f'{impl}.clients.boot',
-                              '; '.join(problems[:5])))
+        judged.append(verdict(f'{impl}.clients.boot', '; '.join(problems[:5])))
     if len(impls) == 1:
         judged += [Result(f'{impls[0]}.{dotted(name)}', outcome.status, outcome.why)
                    for name, outcome in outcomes[impls[0]].items()]

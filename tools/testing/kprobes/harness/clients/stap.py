@@ -22,7 +22,7 @@ from kernel import Built
 
 FOLDER = common.FOLDER / 'stap'
 _RUNTIME = Path('/usr/share/systemtap/runtime')
-# What clang says of SystemTap's runtime and the code it writes, as errors.
+# Options that make clang compile SystemTap's runtime and the code that stap writes.
 _FLAGS = ('-Wno-ignored-optimization-argument', '-Wno-macro-redefined',
           '-Wno-implicit-fallthrough', '-Wno-parentheses-equality',
           '-Wno-sometimes-uninitialized', '-Wno-error=missing-prototypes',

@@ -24,8 +24,7 @@ def _say(answers: dict[coverage.Place, str]) -> list[str]:
     for place, answer in answers.items():
         kind, _, why = answer.partition(': ')
         error = -22 if kind == 'refused' else 0
-        lines.append(f'coverage: at {place.at:x} {error} '
-                     + ('untouched' if error else kind))
+        lines.append(f'coverage: at {place.at:x} {error} ' + ('untouched' if error else kind))
         if error:
             refused.append(f'coverage: refused {place.symbol}/0x90  -22  '
                            f'{why}')
@@ -68,8 +67,7 @@ class Coverage(support.Case):
                 _place(0x700, f'breakpoint: {_WAITS}', 'breakpoint: x')]
         chosen, out = coverage.draw(deadly + fine, 'c', 1)
         self.assertEqual((chosen, out), (fine, deadly))
-        self.assertEqual(coverage.draw(deadly + fine, 'rust', 1),
-                         (deadly + fine, []))
+        self.assertEqual(coverage.draw(deadly + fine, 'rust', 1), (deadly + fine, []))
 
     def test_rounds_have_all_and_nothing_near(self) -> None:
         places = [_place(at, 'jump' if at % 3 else 'refused: x')
@@ -194,7 +192,7 @@ class Drawn(support.Case):
                 ([_place(20, f'refused: {coverage_drawn.UNSAFE[0]}: y')], 'pass', 'pass'),
                 ([emulated], 'pass', 'fail'),
                 ([emulated, _place(22, c='breakpoint')], 'pass', 'pass'),
-                # What was not armed with C may have become a jump, or not.
+                # A probe of C's that was not armed counts neither way.
                 ([emulated, _place(22, c=coverage_drawn.NOT_ARMED)], 'pass', 'fail'),
                 ([_place(21, 'refused: x')], 'fail', 'fail')):
             results = coverage_drawn.count(both + places, 'x')
