@@ -133,7 +133,7 @@ mod cases {
         workqueue, //
     };
 
-    /// What most tests probe.
+    /// The function that most tests probe.
     const PROBED: Place<'static> = Place::symbol(c"rust_kernel_kprobes_probed");
 
     struct Count;

@@ -96,7 +96,7 @@ impl<M: Jumps> Jump<M> {
         Ok(entry.at)
     }
 
-    /// The same at the entry of a function of the tests, which has a symbol.
+    /// Makes a jump at the entry of a function of the tests, which has a symbol.
     pub(crate) fn on(function: TextAddr, handler: Handler) -> Result<Self, NoJump> {
         let len = symbols::len(function).ok_or(Refusal::UnknownSymbol)?;
         let function = TextRange::with_len(function, len)?;
@@ -124,7 +124,7 @@ impl<M: Jumps> Jump<M> {
         missed.sum()
     }
 
-    /// What is at `from`, without the jump.
+    /// Returns the bytes at `from` as they were before the jump.
     pub(crate) fn recovered(&self, from: TextAddr) -> [u8; 8] {
         let mut code = now(from);
         M::recover_jump(self.at, &self.detour, from, &mut code);
@@ -141,7 +141,7 @@ impl<M: Jumps> Drop for Jump<M> {
     }
 }
 
-/// What is at an address now.
+/// Returns the bytes at an address.
 pub(crate) fn now(at: TextAddr) -> [u8; 8] {
     let mut bytes = [0; 8];
     let _ = text::read(at, &mut bytes);

@@ -86,8 +86,8 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 }
 
 /*
- * Those at even places have a probe that each call hits; with a carry "cond" is
- * called, and not hit.
+ * Each call hits the probe of an entry with an even index. A call of "cond" with
+ * the carry flag set does not hit its probe.
  */
 #define ARCH_JUMPS {							\
 	JUMP(plain, true), JUMP(cond, true), JUMP(leave, true),		\
