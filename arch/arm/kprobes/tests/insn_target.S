@@ -90,11 +90,15 @@ LABEL insn_condition_site
 	addeq	r0, r0, #5
 END insn_condition
 
-/* void f(u32 *psr): CPSR before, as the instruction reads it, and behind it. */
+/*
+ * void f(u32 *psr): CPSR before, as the instruction reads it, and behind it.
+ * A task may go on with asynchronous aborts masked when it was switched to in
+ * an interrupt, thus they are unmasked here.
+ */
 .macro MASK name, insn:vararg
 FUNCTION insn_\name
 	mov	r2, #0
-	msr	cpsr_fs, r2
+	msr	cpsr_fsx, r2
 	mrs	r1, cpsr
 	str	r1, [r0]
 	orr	r3, r1, #PSR_I_BIT
