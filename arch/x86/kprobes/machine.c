@@ -84,15 +84,7 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 /* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
 unsigned int __kprobes rust_kprobes_interrupted_context(void)
 {
-	unsigned int count = preempt_count() - HARDIRQ_OFFSET;
-
-#ifdef CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
-	count -= NMI_OFFSET;
-#else
-	if (__this_cpu_read(nmi_nesting) == 1)
-		count &= ~NMI_MASK;
-#endif
-	return count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+	return rust_kprobes_context() - NMI_OFFSET - HARDIRQ_OFFSET;
 }
 
 /* The end of the interrupt is enough: it may preempt the task. */
@@ -111,9 +103,7 @@ static DEFINE_PER_CPU(struct irq_work, resched_work) =
  */
 void __kprobes rust_kprobes_resched_soon(void)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPTION) || !need_resched())
-		return;
-	if (!(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
+	if (need_resched() && !(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
 	    !rust_kprobes_interrupted_context())
 		irq_work_queue(this_cpu_ptr(&resched_work));
 }
