@@ -62,6 +62,21 @@ unsigned int __kprobes rust_kprobes_context(void)
 	return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
+/*
+ * Returns the same for the code that the caller, a breakpoint's trap, has
+ * interrupted. A back end whose preempt_count() counts the trap has its own.
+ */
+unsigned int __weak __kprobes rust_kprobes_interrupted_context(void)
+{
+	return rust_kprobes_context();
+}
+
+/* Returns the bytes from @sp to the end of a stack that is aligned to its size. */
+size_t __weak __kprobes rust_kprobes_stack_left(unsigned long sp)
+{
+	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
+}
+
 #ifdef CONFIG_RUST_KPROBES_CHECK_HANDLERS
 /* Returns the CPU and the preemption count that a handler is called with. */
 u64 __kprobes rust_kprobes_before_handler(void)
@@ -169,12 +184,6 @@ void __kprobes rust_kprobes_detour_resched(void)
 	local_irq_disable();
 	preempt_schedule_irq();
 	local_irq_enable();
-}
-
-/* Allocates a page of slots, executable and read-only. */
-void * __weak __kprobes rust_kprobes_slot_page(void)
-{
-	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
 }
 
 void __weak __kprobes rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done)

@@ -207,12 +207,6 @@ fault:
 	return there;
 }
 
-/* An exception is not counted. */
-unsigned int __kprobes rust_kprobes_interrupted_context(void)
-{
-	return rust_kprobes_context();
-}
-
 /* The end of the interrupt is enough: it may preempt the task. */
 static void __kprobes nothing_to_do(struct irq_work *unused)
 {
@@ -226,12 +220,6 @@ void __kprobes rust_kprobes_resched_soon(void)
 {
 	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched())
 		irq_work_queue(this_cpu_ptr(&resched_work));
-}
-
-/* The bytes from @sp to the end of the stack. Stacks are aligned to their size. */
-size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
-{
-	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
 }
 
 #ifdef CONFIG_KRETPROBES

@@ -98,21 +98,9 @@ void * __kprobes rust_kprobes_slot_page(void)
 	return page;
 }
 
-/* A program interruption is not counted. */
-unsigned int __kprobes rust_kprobes_interrupted_context(void)
-{
-	return rust_kprobes_context();
-}
-
 /* The return from a program interruption preempts the task. */
 void __kprobes rust_kprobes_resched_soon(void)
 {
-}
-
-/* The bytes from @sp to the end of the stack. Stacks are aligned to their size. */
-size_t __kprobes rust_kprobes_stack_left(unsigned long sp)
-{
-	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
 }
 
 #ifdef CONFIG_KRETPROBES

@@ -81,6 +81,12 @@ const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
 	return offset_to_ptr(&entry->instr_offset);
 }
 
+/* Allocates a page of slots, executable and read-only. */
+void * __kprobes rust_kprobes_slot_page(void)
+{
+	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+}
+
 /* A breakpoint trap counts as an NMI; see __preempt_count_nmi_enter(). */
 unsigned int __kprobes rust_kprobes_interrupted_context(void)
 {

@@ -4,11 +4,7 @@
  * interrupts and the function graph tracer that Rust cannot ask.
  */
 #include <linux/export.h>
-#include <linux/hardirq.h>
-#include <linux/irq_work.h>
 #include <linux/kasan.h>
-#include <linux/percpu.h>
-#include <linux/preempt.h>
 #include <linux/sched.h>
 
 #include "../glue.h"
