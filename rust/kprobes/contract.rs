@@ -358,9 +358,19 @@ pub(crate) unsafe trait Jumps: Machine {
     /// Returns whether this code starts with the opcode of the jumps.
     fn is_jump(code: &[u8]) -> bool;
 
+    /// Returns the original bytes that the jump overwrites.
+    fn overwritten(detour: &Self::Detour) -> &[u8];
+
     /// Replaces the bytes of the jump at `at` in `code`, which was read from `from`, by the
     /// original ones.
-    fn recover_jump(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]);
+    fn recover_jump(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]) {
+        for (&original, addr) in Self::overwritten(detour).iter().zip(at.get()..) {
+            let into = addr.checked_sub(from.get());
+            if let Some(byte) = into.and_then(|into| code.get_mut(into as usize)) {
+                *byte = original;
+            }
+        }
+    }
 }
 
 /// Return probes: a hooked function returns to a trampoline.

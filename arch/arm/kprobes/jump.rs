@@ -156,12 +156,8 @@ unsafe impl Jumps for Arm {
         matches!(code, [_, _, _, top, ..] if top & 0x0f == 0x0a)
     }
 
-    fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
-        let into = at.get().wrapping_sub(from.get()) as usize;
-        let end = into.wrapping_add(detour.under.len());
-        if let Some(code) = code.get_mut(into..end) {
-            code.copy_from_slice(&detour.under);
-        }
+    fn overwritten(detour: &Detour) -> &[u8] {
+        &detour.under
     }
 }
 

@@ -207,14 +207,8 @@ unsafe impl Jumps for S390 {
         code.starts_with(&[JUMP[0], JUMP[1]])
     }
 
-    fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
-        for (offset, byte) in (0..).zip(code) {
-            let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
-            let under = usize::try_from(into).ok();
-            if let Some(&under) = under.and_then(|into| detour.under.get(into)) {
-                *byte = under;
-            }
-        }
+    fn overwritten(detour: &Detour) -> &[u8] {
+        &detour.under
     }
 }
 

@@ -262,14 +262,8 @@ unsafe impl Jumps for X86 {
         code.first() == Some(&encode::JMP32)
     }
 
-    fn recover_jump(at: TextAddr, detour: &Detour, from: TextAddr, code: &mut [u8]) {
-        for (offset, byte) in (0..).zip(code) {
-            let into = from.get().wrapping_add(offset).wrapping_sub(at.get());
-            let into = usize::try_from(into).ok();
-            if let Some(&saved) = into.and_then(|into| detour.saved.get(into)) {
-                *byte = saved;
-            }
-        }
+    fn overwritten(detour: &Detour) -> &[u8] {
+        &detour.saved
     }
 }
 

@@ -164,13 +164,8 @@ unsafe impl Jumps for Current {
         code.first() == Some(&OPCODE)
     }
 
-    fn recover_jump(at: TextAddr, detour: &KBox<Page>, from: TextAddr, code: &mut [u8]) {
-        for (byte, addr) in detour.bytes.iter().zip(at.get()..) {
-            let place = addr.checked_sub(from.get());
-            if let Some(place) = place.and_then(|into| code.get_mut(into as usize)) {
-                *place = *byte;
-            }
-        }
+    fn overwritten(detour: &KBox<Page>) -> &[u8] {
+        &detour.bytes
     }
 }
 
