@@ -512,27 +512,23 @@ static int __init allow_jumps(void)
 }
 subsys_initcall(allow_jumps);
 
-/* Defined in abi.rs, declared in <linux/kprobes.h>. */
-EXPORT_SYMBOL_GPL(kprobe_why_no_jump);
+EXPORT_FROM_RUST(kprobe_why_no_jump);
 #endif
-
-/* Defined in abi.rs and returns/abi.rs, declared in <linux/kprobes.h>. */
-#define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
 
 early_initcall(rust_kprobes_init);
 
 /* Defined in abi.rs for tests. */
 EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_step_faults);
 
-DEFINED_IN_RUST(register_kprobe);
-DEFINED_IN_RUST(unregister_kprobe);
-DEFINED_IN_RUST(register_kprobes);
-DEFINED_IN_RUST(unregister_kprobes);
-DEFINED_IN_RUST(disable_kprobe);
-DEFINED_IN_RUST(enable_kprobe);
+EXPORT_FROM_RUST(register_kprobe);
+EXPORT_FROM_RUST(unregister_kprobe);
+EXPORT_FROM_RUST(register_kprobes);
+EXPORT_FROM_RUST(unregister_kprobes);
+EXPORT_FROM_RUST(disable_kprobe);
+EXPORT_FROM_RUST(enable_kprobe);
 #ifdef CONFIG_KRETPROBES
-DEFINED_IN_RUST(register_kretprobe);
-DEFINED_IN_RUST(unregister_kretprobe);
-DEFINED_IN_RUST(register_kretprobes);
-DEFINED_IN_RUST(unregister_kretprobes);
+EXPORT_FROM_RUST(register_kretprobe);
+EXPORT_FROM_RUST(unregister_kretprobe);
+EXPORT_FROM_RUST(register_kretprobes);
+EXPORT_FROM_RUST(unregister_kretprobes);
 #endif

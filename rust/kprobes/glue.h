@@ -43,6 +43,12 @@
 /* The buffer size that sprint_symbol() needs. */
 enum { RUST_KPROBES_SYMBOL_LEN = KSYM_SYMBOL_LEN };
 
+/*
+ * Exports a function of an abi.rs that <linux/kprobes.h> declares. checkpatch.pl
+ * wants EXPORT_SYMBOL_GPL() after the body of a function, which C does not have.
+ */
+#define EXPORT_FROM_RUST(function) EXPORT_SYMBOL_GPL(function)
+
 extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
 extern const struct kprobe rust_kprobes_busy;

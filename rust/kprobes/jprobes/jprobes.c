@@ -29,13 +29,10 @@ void __kprobes jprobe_return(void)
 }
 EXPORT_SYMBOL_GPL(jprobe_return);
 
-/* Defined in jprobes/abi.rs, declared in <linux/kprobes.h>. */
-#define DEFINED_IN_RUST(function) EXPORT_SYMBOL_GPL(function)
-
-DEFINED_IN_RUST(register_jprobe);
-DEFINED_IN_RUST(unregister_jprobe);
-DEFINED_IN_RUST(register_jprobes);
-DEFINED_IN_RUST(unregister_jprobes);
+EXPORT_FROM_RUST(register_jprobe);
+EXPORT_FROM_RUST(unregister_jprobe);
+EXPORT_FROM_RUST(register_jprobes);
+EXPORT_FROM_RUST(unregister_jprobes);
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

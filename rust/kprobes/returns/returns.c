@@ -109,7 +109,6 @@ static int __init register_sysctls(void)
 late_initcall(register_sysctls);
 #endif
 
-/* Defined in abi.rs. */
-EXPORT_SYMBOL_GPL(kretprobe_reserve);
+EXPORT_FROM_RUST(kretprobe_reserve);
 /* Only for tests. */
 EXPORT_SYMBOL_IF_KUNIT(rust_kprobes_return_counts);
