@@ -31,8 +31,10 @@
 #endif
 #ifdef CONFIG_X86
 #include <asm/trapnr.h>
-#include "../../arch/x86/kprobes/detour_test.h"
 #include "../../arch/x86/kprobes/machine.h"
+#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
+#include "../../arch/x86/kprobes/detour_test.h"
+#endif
 #elif defined(CONFIG_S390)
 #include "../../arch/s390/kprobes/machine.h"
 #elif defined(CONFIG_ARM)

@@ -5,7 +5,6 @@
 #ifndef _ARCH_X86_KPROBES_DETOUR_TEST_H
 #define _ARCH_X86_KPROBES_DETOUR_TEST_H
 
-#ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/stacktrace.h>
@@ -20,6 +19,5 @@ extern const char rust_kprobes_test_call[], rust_kprobes_test_flags[];
 extern const char rust_kprobes_test_ret[], rust_kprobes_test_gs[];
 extern const char rust_kprobes_test_cr3[], rust_kprobes_test_iret[];
 extern const char rust_kprobes_test_iret_last[];
-#endif
 
 #endif /* _ARCH_X86_KPROBES_DETOUR_TEST_H */
