@@ -2,9 +2,16 @@
 
 //! Data that a mutex guards.
 //!
-//! The order of all locks, outermost first: the mutex of the registry, the CPUs' read lock and
-//! `text_mutex` (both in [`text::Lock`](super::text::Lock)), the mutex of the slots. The notifiers
-//! of modules lock the registry first, too; a hit takes no lock.
+//! The order of all locks, outermost first:
+//!
+//! 1. the mutex of the sysctl that allows jumps, in `abi.c`;
+//! 2. the mutex of the registry, which the notifiers of modules lock first, too;
+//! 3. `module_mutex`, the lock of jump labels, or ftrace's locks: one at a time, and released
+//!    before the next lock is taken. The kernel may lock `text_mutex` under the last two;
+//! 4. the CPUs' read lock, and under it `text_mutex`: [`text::Lock`](super::text::Lock);
+//! 5. the mutex of the slots, or that of the pools of return probes.
+//!
+//! A hit takes no lock.
 //!
 //! C defines the mutexes with `DEFINE_MUTEX()`. `global_lock!` would be too late, as a client may
 //! register a probe before our initcall has run.
@@ -33,7 +40,8 @@ impl Mutex {
     /// The mutex of the registry. Its owner may register and unregister probes.
     pub(crate) const REGISTRY: Self = Self(&raw mut bindings::rust_kprobes_mutex);
 
-    /// The mutex of the slots. Its owner may take slots, and add and remove pages.
+    /// The mutex of the slots. Its owner may take slots, and add and remove pages. On s390 it also
+    /// guards the targets of EXRL.
     pub(crate) const SLOTS: Self = Self(&raw mut bindings::rust_kprobes_slots_mutex);
 
     /// The mutex of the pools of return probes. No other lock is taken under it.
