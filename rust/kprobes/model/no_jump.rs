@@ -20,9 +20,9 @@ use core::ffi::CStr;
 pub(crate) struct NoJump {
     /// The reason.
     pub(crate) reason: Reason,
-    /// The address of the instruction that prevents the jump: for [`Reason::JumpInto`], of the
-    /// branch. For [`Reason::Entered`], [`Reason::LabelTarget`] and [`Reason::FixupTarget`], the
-    /// target, which is in the bytes of the jump. `None` if no single address prevents the jump.
+    /// The address of the instruction that prevents the jump: for [`Reason::LocalBranch`], of the
+    /// branch. For [`Reason::ForeignBranch`], [`Reason::LabelTarget`] and [`Reason::FixupTarget`],
+    /// the target, which is in the bytes of the jump. `None` if no single address does.
     pub(crate) at: Option<TextAddr>,
 }
 
@@ -70,16 +70,15 @@ reasons! {
     SplitJump =>
         "another part of the split function has an indirect jump, which may lead anywhere in all \
          parts: build the kernel with IBT",
-    // A branch of the function itself.
-    JumpInto => "a branch leads into the bytes of the jump",
-    Entered => "a branch of another function leads into the bytes of the jump",
+    LocalBranch => "a branch leads into the bytes of the jump",
+    ForeignBranch => "a branch of another function leads into the bytes of the jump",
     LabelTarget => "a jump label leads into the bytes of the jump, or may",
     FixupTarget => "an exception fixup leads into the bytes of the jump",
-    OfFtrace => "ftrace changes the text",
-    OfJumpLabel => "a jump label changes the text",
-    OfStaticCall => "a static call changes the text",
-    OfBug => "BUG() or WARN() traps in the bytes of the jump",
-    OfDebugger => "a debugger has a breakpoint in the function",
+    Ftrace => "ftrace changes the text",
+    JumpLabel => "a jump label changes the text",
+    StaticCall => "a static call changes the text",
+    Bug => "BUG() or WARN() traps in the bytes of the jump",
+    Debugger => "a debugger has a breakpoint in the function",
     CallCheck =>
         "an instruction belongs to the CFI check of an indirect call, which its trap decodes",
     MayFault => "an instruction is expected to fault",
@@ -112,7 +111,7 @@ impl Reason {
     /// Returns whether the optimizer may decide differently the next time.
     pub(crate) fn is_temporary(self) -> bool {
         match self {
-            Self::OfDebugger | Self::CannotDecode | Self::ModuleComing => true,
+            Self::Debugger | Self::CannotDecode | Self::ModuleComing => true,
             _ => self.is_shortage(),
         }
     }
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn reasons_have_a_text_and_an_address() {
-        let found = Reason::JumpInto.at(AT);
+        let found = Reason::LocalBranch.at(AT);
         let text = found.reason.summary();
         assert_eq!(text, c"a branch leads into the bytes of the jump");
         assert_eq!(found.reason.text(), text);
@@ -190,7 +189,7 @@ mod tests {
             (Reason::NoMemory, true),
             (Reason::DetoursWait, true),
             // A debugger's breakpoint was over a part of the function.
-            (Reason::OfDebugger, false),
+            (Reason::Debugger, false),
             (Reason::CannotDecode, false),
             (Reason::ModuleComing, false),
         ];
@@ -201,8 +200,8 @@ mod tests {
         let lasting = [
             Reason::NearEnd,
             Reason::CannotRead,
-            Reason::JumpInto,
-            Reason::OfFtrace,
+            Reason::LocalBranch,
+            Reason::Ftrace,
         ];
         for reason in lasting {
             assert!(!reason.is_temporary() && !reason.is_shortage());

@@ -85,7 +85,7 @@ pub(crate) fn has_fixup(at: TextAddr) -> bool {
 
 /// Returns whether ftrace changes any of these bytes.
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
-pub(crate) fn is_ftraces(within: TextRange) -> bool {
+pub(crate) fn is_reserved_by_ftrace(within: TextRange) -> bool {
     let pointer = |at: TextAddr| core::ptr::with_exposed_provenance(at.get() as usize);
     let last = within.end().get().wrapping_sub(1);
     let (first, last) = (pointer(within.start()), pointer(TextAddr::new(last)));
@@ -95,7 +95,7 @@ pub(crate) fn is_ftraces(within: TextRange) -> bool {
 
 /// Returns whether ftrace changes any of these bytes.
 #[cfg(not(CONFIG_DYNAMIC_FTRACE))]
-pub(crate) fn is_ftraces(_within: TextRange) -> bool {
+pub(crate) fn is_reserved_by_ftrace(_within: TextRange) -> bool {
     false
 }
 

@@ -207,12 +207,12 @@ impl TextMetadata for Image {
     }
 
     fn owner(&self, within: TextRange) -> Option<Reason> {
-        if text::is_ftraces(within) {
-            return Some(Reason::OfFtrace);
+        if text::is_reserved_by_ftrace(within) {
+            return Some(Reason::Ftrace);
         }
         let mut bytes = (within.start().get()..within.end().get()).map(TextAddr::new);
         if bytes.any(text::is_debugged) {
-            return Some(Reason::OfDebugger);
+            return Some(Reason::Debugger);
         }
         self.index(&self.entries).owner(within)
     }

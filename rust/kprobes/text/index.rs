@@ -30,9 +30,9 @@ impl EntryKind {
     /// Returns why no jump may overwrite these bytes, if other code changes or reads them.
     fn owner(self) -> Option<Reason> {
         match self {
-            Self::JumpLabel => Some(Reason::OfJumpLabel),
-            Self::StaticCall => Some(Reason::OfStaticCall),
-            Self::Bug => Some(Reason::OfBug),
+            Self::JumpLabel => Some(Reason::JumpLabel),
+            Self::StaticCall => Some(Reason::StaticCall),
+            Self::Bug => Some(Reason::Bug),
             _ => None,
         }
     }
@@ -216,12 +216,12 @@ mod tests {
         let owner = |from, to| index(&entries).owner(TextRange::new(at(from), at(to)));
         let of = |offset| owner(offset, offset + 1);
         assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
-        assert_eq!([16, 20].map(of), [Some(Reason::OfStaticCall); 2]);
-        assert_eq!(of(21), Some(Reason::OfBug));
-        assert_eq!([64, 65].map(of), [Some(Reason::OfJumpLabel); 2]);
+        assert_eq!([16, 20].map(of), [Some(Reason::StaticCall); 2]);
+        assert_eq!(of(21), Some(Reason::Bug));
+        assert_eq!([64, 65].map(of), [Some(Reason::JumpLabel); 2]);
         // The first one counts.
-        assert_eq!(owner(20, 30), Some(Reason::OfStaticCall));
-        assert_eq!(owner(21, 99), Some(Reason::OfBug));
+        assert_eq!(owner(20, 30), Some(Reason::StaticCall));
+        assert_eq!(owner(21, 99), Some(Reason::Bug));
         assert_eq!(owner(22, 64), None);
     }
 

@@ -141,10 +141,10 @@ pub(crate) fn into(
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
     each_insn(function, false, read, &mut |from, insn| {
-        let is_debuggers = |byte| metadata.owner(byte) == Some(Reason::OfDebugger);
+        let is_debuggers = |byte| metadata.owner(byte) == Some(Reason::Debugger);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
-            return Err(NoJump::from(Reason::OfDebugger));
+            return Err(NoJump::from(Reason::Debugger));
         }
         report(insn, from, function, indirect, found)
     })?;
@@ -635,7 +635,7 @@ mod indirect_tests {
         for indirect in [Indirect::Endbr, Indirect::Anywhere(None), retpolines()] {
             pretend.indirect = indirect;
             // xor; mov
-            assert_eq!(len(&pretend, 8), Err(Reason::JumpInto.at(at(0))));
+            assert_eq!(len(&pretend, 8), Err(Reason::LocalBranch.at(at(0))));
             // A label at the start of the region: a branch to it takes the jump.
             assert_eq!(len(&pretend, 10), Ok(5));
         }
@@ -645,7 +645,7 @@ mod indirect_tests {
     fn label_taken_by_lea_in_region() {
         let mut pretend = Pretend::of(&LOADED);
         pretend.indirect = Indirect::Endbr;
-        assert_eq!(len(&pretend, 0x0f), Err(Reason::JumpInto.at(at(0))));
+        assert_eq!(len(&pretend, 0x0f), Err(Reason::LocalBranch.at(at(0))));
         assert_eq!(len(&pretend, 0x11), Ok(5));
         // Where it is taken nothing leads.
         assert_eq!(len(&pretend, 0), Ok(7));

@@ -173,8 +173,8 @@ fn unreached(
     // branch. The reason must not depend on the state of the key.
     let reached = [
         (Reason::LabelTarget, metadata.label_target(inside)),
-        (Reason::JumpInto, leading_to(branches, inside)),
-        (Reason::Entered, metadata.branch_target(inside)),
+        (Reason::LocalBranch, leading_to(branches, inside)),
+        (Reason::ForeignBranch, metadata.branch_target(inside)),
         (Reason::FixupTarget, metadata.fixup_target(inside)),
     ];
     let mut found = reached
@@ -259,7 +259,7 @@ mod tests {
     fn static_key_that_is_on_has_the_same_reason() {
         // xor; mov $7, %eax; jmp to offset 2
         let mut pretend = Pretend::of(&[0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xeb, 0xf9]);
-        assert_eq!(len(&pretend), Err(Reason::JumpInto.at(at(7))));
+        assert_eq!(len(&pretend), Err(Reason::LocalBranch.at(at(7))));
         pretend.label = Some(2);
         assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(2))));
     }
@@ -272,7 +272,7 @@ mod tests {
         let [a, b, c, d] = distance.to_le_bytes();
         let cold = [0x90, 0xe9, a, b, c, d];
         pretend.cold = &cold;
-        assert_eq!(len(&pretend), Err(Reason::Entered.at(at(2))));
+        assert_eq!(len(&pretend), Err(Reason::ForeignBranch.at(at(2))));
         // To the start of the function, and behind the jump.
         for to in [0, 5, 7] {
             let [a, b, c, d] = (to - (ELSEWHERE as i32 + 6)).to_le_bytes();
@@ -297,8 +297,8 @@ mod tests {
     fn branches_of_other_functions_into_the_jump_are_refused() {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
-            (1, Err(Reason::Entered.at(at(1)))),
-            (4, Err(Reason::Entered.at(at(4)))),
+            (1, Err(Reason::ForeignBranch.at(at(1)))),
+            (4, Err(Reason::ForeignBranch.at(at(4)))),
             (5, Ok(7)),
             (0, Ok(7)),
         ] {
@@ -315,7 +315,7 @@ mod tests {
             for opcode in [0x74, 0xeb, 0xe2] {
                 let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, opcode, back];
                 let expected = match to {
-                    1..=4 => Err(Reason::JumpInto.at(at(7))),
+                    1..=4 => Err(Reason::LocalBranch.at(at(7))),
                     _ => Ok(7),
                 };
                 assert_eq!(len(&Pretend::of(&text)), expected);
@@ -332,7 +332,7 @@ mod tests {
         let text = |to: u8| [0x74, to, 0x0f, 0x1f, 0x00];
         assert_eq!(len(&Pretend::of(&text(0xfe))), Ok(5));
         let inside = len(&Pretend::of(&text(0)));
-        assert_eq!(inside, Err(Reason::JumpInto.at(at(0))));
+        assert_eq!(inside, Err(Reason::LocalBranch.at(at(0))));
         assert_eq!(len(&Pretend::of(&text(3))), Ok(5));
     }
 
@@ -368,10 +368,10 @@ mod tests {
         let mut pretend = Pretend::of(&PLAIN);
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {
-            pretend.owner = Some((inside, Reason::OfJumpLabel));
-            assert_eq!(len(&pretend), Err(NoJump::from(Reason::OfJumpLabel)));
+            pretend.owner = Some((inside, Reason::JumpLabel));
+            assert_eq!(len(&pretend), Err(NoJump::from(Reason::JumpLabel)));
         }
-        pretend.owner = Some((8, Reason::OfFtrace));
+        pretend.owner = Some((8, Reason::Ftrace));
         assert_eq!(len(&pretend), Ok(8));
     }
 
@@ -381,10 +381,10 @@ mod tests {
         let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xcc, 0xf9, 0xc3];
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(7));
-        pretend.owner = Some((7, Reason::OfDebugger));
-        assert_eq!(len(&pretend), Err(NoJump::from(Reason::OfDebugger)));
+        pretend.owner = Some((7, Reason::Debugger));
+        assert_eq!(len(&pretend), Err(NoJump::from(Reason::Debugger)));
         // Elsewhere.
-        pretend.owner = Some((10, Reason::OfDebugger));
+        pretend.owner = Some((10, Reason::Debugger));
         assert_eq!(len(&pretend), Ok(7));
     }
 
@@ -438,7 +438,7 @@ mod tests {
         );
         // ret; nop, where something leads to
         let entered = copied(&[0xc3, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa]);
-        assert_eq!(entered, Err(Reason::JumpInto.at(at(5))));
+        assert_eq!(entered, Err(Reason::LocalBranch.at(at(5))));
         // ret; endbr64
         let marked = copied(&[0xc3, 0xf3, 0x0f, 0x1e, 0xfa]);
         assert_eq!(marked, Err(Reason::LandingPad.at(at(1))));

@@ -44,13 +44,13 @@ static const struct place places[] = {
 		.name = "near_end", .function = optimize_near_end,
 		.from = optimize_near_end_next, .offset = -2, REASON(NEAR_END)
 	},
-	{ PLACE_AT(into, 0), REASON(JUMP_INTO) },
+	{ PLACE_AT(into, 0), REASON(LOCAL_BRANCH) },
 	{ PLACE_AT(behind, 0), .may = true },
 	{ PLACE_AT(indirect_jump, 0), .may = BUILT_SO, REASON(INDIRECT_JUMP) },
 	{ PLACE_AT(fault_inside, 0), REASON(MAY_FAULT) },
 	{ PLACE_AT(fixup_inside, 0), REASON(FIXUP_TARGET) },
 	{ PLACE_AT(fault_elsewhere, 0), .may = true },
-	{ PLACE_AT(label, 0), REASON(OF_JUMP_LABEL) },
+	{ PLACE_AT(label, 0), REASON(JUMP_LABEL) },
 	/* What is relative to where it stands means the same in the detour. */
 	{ PLACE_AT(rip, 0), .may = true },
 	{ PLACE_AT(call, 0), .may = true },

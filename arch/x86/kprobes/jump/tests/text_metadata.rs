@@ -106,7 +106,7 @@ mod cases {
         let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
-        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::OfFtrace);
+        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::Ftrace);
         assert!(metadata.owner(entry) == expected);
         Ok(())
     }

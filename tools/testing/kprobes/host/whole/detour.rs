@@ -98,7 +98,7 @@ unsafe impl Jumps for Current {
             return Err(NoJump::from(Reason::NearEnd));
         }
         match faults::obstacle() {
-            Some(Obstacle::Debugger) => return Err(NoJump::from(Reason::OfDebugger)),
+            Some(Obstacle::Debugger) => return Err(NoJump::from(Reason::Debugger)),
             Some(Obstacle::NoInsn) => return Err(Reason::CannotDecode.at(function.start())),
             Some(Obstacle::Detours) => return Err(NoJump::from(Reason::DetoursWait)),
             None => (),

@@ -7,7 +7,7 @@ use crate::base::*;
 pub type kprobe_no_jump_reason = c_uint;
 
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_CANNOT_DECODE: c_uint = 2;
-pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_OF_DEBUGGER: c_uint = 15;
+pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_DEBUGGER: c_uint = 15;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_DETOURS_WAIT: c_uint = 24;
 pub const kprobe_no_jump_reason_KPROBE_NO_JUMP_MODULE_COMING: c_uint = 29;
 

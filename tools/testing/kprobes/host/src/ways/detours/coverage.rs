@@ -20,8 +20,8 @@ struct Count {
 fn is_excused(found: NoJump) -> bool {
     matches!(
         found.reason,
-        Reason::JumpInto
-            | Reason::Entered
+        Reason::LocalBranch
+            | Reason::ForeignBranch
             | Reason::SplitJump
             | Reason::LabelTarget
             | Reason::FixupTarget

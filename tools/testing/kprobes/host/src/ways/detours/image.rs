@@ -296,7 +296,7 @@ impl Image {
     }
 
     pub(super) fn is_ftraces(&self, at: u64) -> bool {
-        matches!(self.owned.get(&at), Some((_, Reason::OfFtrace)))
+        matches!(self.owned.get(&at), Some((_, Reason::Ftrace)))
     }
 
     pub(super) fn is_forbidden(&self, at: u64) -> bool {
@@ -352,20 +352,19 @@ impl Image {
         for at in self.entries("__start_mcount_loc", "__stop_mcount_loc", 8) {
             let bytes: [u8; 8] = self.bytes(at)[..8].try_into().expect("eight bytes");
             let place = u64::from_le_bytes(bytes);
-            self.owned
-                .insert(place, (place + CALL_LEN, Reason::OfFtrace));
+            self.owned.insert(place, (place + CALL_LEN, Reason::Ftrace));
         }
         for at in self.entries("__start___jump_table", "__stop___jump_table", 16) {
             let place = self.relative(at);
             let insn = decode(self.bytes(place)).expect("a NOP or a jump");
             let end = place + insn.len() as u64;
-            self.owned.insert(place, (end, Reason::OfJumpLabel));
+            self.owned.insert(place, (end, Reason::JumpLabel));
             self.labels.insert(self.relative(at + 4));
         }
         for at in self.entries("__start_static_call_sites", "__stop_static_call_sites", 8) {
             let place = self.relative(at);
             self.owned
-                .insert(place, (place + CALL_LEN, Reason::OfStaticCall));
+                .insert(place, (place + CALL_LEN, Reason::StaticCall));
         }
         for at in self.entries("__start___ex_table", "__stop___ex_table", 12) {
             self.faults.insert(self.relative(at));
@@ -398,7 +397,7 @@ impl Image {
         let owned = self.owned.range(from..within.end().get());
         let reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
         let mut owners: Vec<_> = reaching.map(|(_, &(_, owner))| owner).collect();
-        let ftraces = owners.iter().position(|&owner| owner == Reason::OfFtrace);
+        let ftraces = owners.iter().position(|&owner| owner == Reason::Ftrace);
         (!owners.is_empty()).then(|| owners.swap_remove(ftraces.unwrap_or(0)))
     }
 }
@@ -439,9 +438,9 @@ impl TextMetadata for Image {
         let bug = first(&self.bugs, within);
         let earlier = bug.filter(|&bug| {
             let before = TextRange::new(within.start(), bug);
-            owner != Some(Reason::OfFtrace) && self.owner_but_bug(before).is_none()
+            owner != Some(Reason::Ftrace) && self.owner_but_bug(before).is_none()
         });
-        earlier.map(|_| Reason::OfBug).or(owner)
+        earlier.map(|_| Reason::Bug).or(owner)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

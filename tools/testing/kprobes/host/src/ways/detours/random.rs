@@ -95,7 +95,7 @@ fn nothing_leads_into_the_jump() {
                 assert!(!entered, "{start} of {code:02x?}");
                 seen += 1;
             }
-            Err(no) if no.reason == Reason::JumpInto => {
+            Err(no) if no.reason == Reason::LocalBranch => {
                 assert!(entered, "{start} of {code:02x?}");
                 let from = no.at.map(|from| (from.get() - AT) as usize);
                 let is_insn = from.is_some_and(|from| starts.contains(&from));

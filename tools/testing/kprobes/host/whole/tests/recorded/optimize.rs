@@ -547,7 +547,7 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
     for (obstacle, reason, text) in [
         (
             Obstacle::Debugger,
-            bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_OF_DEBUGGER,
+            bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_DEBUGGER,
             "a debugger has a breakpoint in the function",
         ),
         (
