@@ -6,8 +6,8 @@
 //! `abi.c` has the code that Rust cannot emit (exports, initcalls, per-CPU data). The back end's
 //! `entry.rs` has the entries from traps.
 
+mod copies;
 mod errno;
-mod faults;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
 
@@ -186,7 +186,7 @@ unsafe extern "C" fn kprobe_on_func_entry(
     let symbol = unsafe { probe::symbol(sym) };
     let addr = (!addr.is_null()).then(|| TextAddr::new(addr.addr() as u64));
     let target = Target::new(symbol, addr, offset as u64);
-    status(target.and_then(check::entry).map(|_site| ()))
+    status(target.and_then(check::resolve_entry).map(drop))
 }
 
 /// # Safety

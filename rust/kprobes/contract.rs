@@ -16,7 +16,7 @@
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
 //! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), and that of the trampoline
-//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/faults.rs`,
+//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/copies.rs`,
 //! `abi/ftrace.rs`, `returns/abi.rs` and `jprobes/abi.rs`.
 
 mod isa;
@@ -464,10 +464,10 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Returns whether this trap is the end of a handler: a breakpoint in `jprobe.S`.
     fn ends_jprobe(registers: &Registers) -> bool {
-        let returned = symbols::entry(bindings::rust_kprobes_jprobe_returned as *const () as usize);
-        let over = symbols::entry(bindings::rust_kprobes_jprobe_over as *const () as usize);
+        let returned = bindings::rust_kprobes_jprobe_returned as *const () as usize;
+        let over = bindings::rust_kprobes_jprobe_over as *const () as usize;
         let at = Self::hit_at(registers);
-        at == returned || at == over
+        at == symbols::function_address(returned) || at == symbols::function_address(over)
     }
 
     /// Restores the registers that were kept.

@@ -30,7 +30,7 @@
 //! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
 //! | `can_probe()` | `check_boundary()`: `isa/boundary.rs` of x86 and arm, `isa/insn.rs` of s390 |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
-//! | `arm_kprobe()`, `disarm_kprobe()` | `core/arm.rs` |
+//! | `arm_kprobe()`, `disarm_kprobe()` | `core/arming.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
 //! | `kprobes_module_callback()` | `core/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |

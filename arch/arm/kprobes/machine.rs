@@ -93,7 +93,7 @@ unsafe impl Machine for Arm {
 
     /// As in C, the sum of a symbol's address and an offset wraps. It may come from a pointer.
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
-        let at = symbols::entry(function.after(offset).ok()?.get() as usize);
+        let at = symbols::function_address(function.after(offset).ok()?.get() as usize);
         let on_entry = at == function;
         Some(ProbeAddr { at, on_entry })
     }

@@ -44,7 +44,7 @@ unsafe impl Returns for Arm {
 
     #[inline(always)]
     fn show_return_address(registers: &mut Registers, to: usize) {
-        registers.uregs[PC] = symbols::entry(to).get() as usize;
+        registers.uregs[PC] = symbols::function_address(to).get() as usize;
     }
 
     #[inline(always)]

@@ -61,7 +61,7 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Pro
 }
 
 /// Returns the address that a client names, which must be the entry of a function.
-pub(crate) fn entry(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
+pub(crate) fn resolve_entry(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
     match resolve(target, &mut SymbolCache::new())? {
         place if place.on_entry => Ok(place),
         _ => Err(Refusal::NotOnEntry),
@@ -77,7 +77,7 @@ pub(super) struct KnownStart {
 }
 
 /// Checks whether the text at `at` may be probed. Returns how a point there is hit.
-pub(super) fn probeable(
+pub(super) fn check_and_classify(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
@@ -164,16 +164,16 @@ mod tests {
     use super::*;
     use kernel::prelude::*;
 
-    fn probeable(name: &CStr, offset: u64) -> Result<PointKind<KnownStart>, Refusal> {
+    fn checked(name: &CStr, offset: u64) -> Result<PointKind<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
-        super::probeable(images, at.after(offset)?, &mut SymbolCache::new())
+        super::check_and_classify(images, at.after(offset)?, &mut SymbolCache::new())
     }
 
     #[test]
     fn trampolines_of_static_calls_are_refused() {
         for offset in [0, 5] {
-            let found = probeable(c"__SCT__tp_func_sched_switch", offset);
+            let found = checked(c"__SCT__tp_func_sched_switch", offset);
             assert!(matches!(
                 found,
                 Err(Refusal::Reserved | Refusal::UnknownSymbol)
@@ -183,44 +183,44 @@ mod tests {
 
     #[test]
     fn what_handles_hits_is_not_for_probes() {
-        assert_eq!(probeable(c"register_kprobe", 0), Err(Refusal::Blacklisted));
-        assert_eq!(probeable(c"notify_die", 1), Err(Refusal::Blacklisted));
-        assert!(probeable(c"kernel_clone", 0).is_ok());
+        assert_eq!(checked(c"register_kprobe", 0), Err(Refusal::Blacklisted));
+        assert_eq!(checked(c"notify_die", 1), Err(Refusal::Blacklisted));
+        assert!(checked(c"kernel_clone", 0).is_ok());
     }
 
     const NAME: &CStr = c"kernel_clone";
 
-    fn site(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
+    fn resolved(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
         resolve(target, &mut SymbolCache::new())
     }
 
     #[test]
     fn symbol_and_its_address_are_one_place() {
-        let by_name = entry(Target::Symbol(NAME, 0));
+        let by_name = resolve_entry(Target::Symbol(NAME, 0));
         assert!(by_name.is_ok());
         let addr = symbols::lookup(NAME).map(|addr| Target::Address(addr, 0));
-        assert!(addr.is_some_and(|target| entry(target) == by_name));
+        assert!(addr.is_some_and(|target| resolve_entry(target) == by_name));
     }
 
     #[test]
     fn inside_a_function_is_not_its_entry() {
         let inside = Target::Symbol(NAME, 9);
-        assert!(site(inside).is_ok_and(|site| !site.on_entry));
-        assert_eq!(entry(inside), Err(Refusal::NotOnEntry));
+        assert!(resolved(inside).is_ok_and(|inside| !inside.on_entry));
+        assert_eq!(resolve_entry(inside), Err(Refusal::NotOnEntry));
     }
 
     #[test]
     fn what_is_nowhere_is_refused() {
         assert_eq!(
-            site(Target::Symbol(c"no_such_function", 0)),
+            resolved(Target::Symbol(c"no_such_function", 0)),
             Err(Refusal::UnknownSymbol)
         );
         assert_eq!(
-            site(Target::Address(TextAddr::new(16), 0)),
+            resolved(Target::Address(TextAddr::new(16), 0)),
             Err(Refusal::OutOfText)
         );
         assert_eq!(
-            site(Target::Symbol(NAME, u64::MAX)),
+            resolved(Target::Symbol(NAME, u64::MAX)),
             Err(Refusal::OutOfText)
         );
     }

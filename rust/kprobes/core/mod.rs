@@ -4,7 +4,7 @@
 //!
 //! - [`check`]: finds the address that a client names, and checks whether it may be probed;
 //! - [`register`]: registration, up to armed probe points;
-//! - [`arm`]: breakpoints and ftrace's calls;
+//! - [`arming`]: breakpoints and ftrace's calls;
 //! - [`enable`]: enabling and disabling, one probe or all;
 //! - [`unregister`]: unregistration, in the order that loses no hit;
 //! - [`gone`]: text and modules that are freed while they have probes.
@@ -14,7 +14,7 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
-pub(crate) mod arm;
+pub(crate) mod arming;
 pub(crate) mod check;
 pub(crate) mod enable;
 pub(crate) mod gone;

@@ -15,7 +15,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
-    arm::Batch,
+    arming::Batch,
     check,
     unregister,
     Client,
@@ -109,7 +109,7 @@ fn add_or_prepare(
     let at = place.at;
     let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, place.on_entry);
-    let kind = check::probeable(change.images, at, cache)?;
+    let kind = check::check_and_classify(change.images, at, cache)?;
     probe.set(Flag::Ftrace, kind == PointKind::Ftrace);
     if let Some(point) = point {
         can_share(change, point, probe)?;
@@ -200,12 +200,12 @@ fn arm_or_defer(
 
 /// Finds the address of a probe that must be on the entry of a function, and must not be
 /// registered yet. `found` becomes the address.
-pub(crate) fn entry(
+pub(crate) fn unregistered_entry(
     points: &Points,
     probe: &Probe,
     found: &mut Option<TextAddr>,
 ) -> Result<TextAddr, Refusal> {
-    let at = check::entry(probe.target()?)?.at;
+    let at = check::resolve_entry(probe.target()?)?.at;
     *found = Some(at);
     refuse_registered(points, at, probe)?;
     Ok(at)

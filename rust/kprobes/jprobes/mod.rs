@@ -46,12 +46,12 @@ fn unregister_batch(clients: &[Client]) {
 
 /// Checks a jprobe before the probe on the entry is registered. Sets `found` to the address.
 fn check(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
-    register::entry(points, jprobe.entry(), found)?;
-    let handler = symbols::entry(jprobe.handler().get() as usize);
+    register::unregistered_entry(points, jprobe.entry_probe(), found)?;
+    let handler = symbols::function_address(jprobe.handler().get() as usize);
     let function = symbols::function(handler);
     if function.is_none_or(|function| function.text.start() != handler) {
         return Err(Refusal::HandlerIsNoFunction);
     }
-    jprobe.entry().mark_as_jprobe();
+    jprobe.entry_probe().mark_as_jprobe();
     Ok(())
 }

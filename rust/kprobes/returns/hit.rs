@@ -92,13 +92,13 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
     let Some(probe) = instance.pool().owner(pinned) else {
         return all_returned(registers, frame, pinned);
     };
-    let handler = probe.handler();
-    if handler.is_some() && (Current::handles_hit(pinned) || probe.entry().has_fault_handler()) {
+    let (handler, entry) = (probe.handler(), probe.entry_probe());
+    if handler.is_some() && (Current::handles_hit(pinned) || entry.has_fault_handler()) {
         return all_returned(registers, frame, pinned);
     }
     Current::show_return_address(registers, to);
     if let Some(handler) = handler {
-        Current::set_current_probe(Some(probe.entry().as_current()), pinned);
+        Current::set_current_probe(Some(entry.as_current()), pinned);
         handler(instance, registers);
         Current::set_current_probe(None, pinned);
     }
@@ -162,7 +162,7 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
     instance.set_return_address(to);
     let context = &Current::this_cpu(pinned).context;
     let (outer, outer_context) = (Current::current_probe(pinned), context.get());
-    handlers::make_current(probe.entry(), pinned);
+    handlers::make_current(probe.entry_probe(), pinned);
     handler(instance, registers);
     // No fault handler is called for faults of an interrupt that comes now.
     Current::set_current_probe(this_cpu::busy(), pinned);

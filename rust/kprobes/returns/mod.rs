@@ -76,7 +76,7 @@ use crate::{
         probe::{
             same_place,
             ClientStruct,
-            Hit,
+            PreHandlerFn,
             Probe, //
         },
         report,

@@ -8,7 +8,7 @@
 use super::*;
 
 /// The pre handler of the probe on the entry.
-const HIT: Hit = bindings::rust_kprobes_function_entered;
+const ENTRY_PRE_HANDLER: PreHandlerFn = bindings::rust_kprobes_function_entered;
 
 /// `struct kretprobe`.
 #[repr(C)]
@@ -59,11 +59,11 @@ impl ReturnProbe {
     /// Returns the return probe that has this entry, if the probe is the entry of one.
     pub(super) fn with_entry(entry: &Probe) -> Option<&Self> {
         // SAFETY: Only the entries of return probes have this pre handler.
-        (entry.pre_handler_is(HIT)).then(|| unsafe { Self::of_entry(entry.as_c()) })
+        (entry.pre_handler_is(ENTRY_PRE_HANDLER)).then(|| unsafe { Self::of_entry(entry.as_c()) })
     }
 
     /// Returns the probe on the entry of the function.
-    pub(super) fn entry(&self) -> &Probe {
+    pub(super) fn entry_probe(&self) -> &Probe {
         &self.entry
     }
 
@@ -79,7 +79,7 @@ impl ReturnProbe {
             _ => pool::default_maxactive(),
         };
         self.maxactive.set(count.try_into().unwrap_or(c_int::MAX));
-        self.entry.replace_handlers(HIT);
+        self.entry.replace_handlers(ENTRY_PRE_HANDLER);
         self.pool.store(core::ptr::null_mut(), Ordering::Relaxed);
         let pool = Pool::new(self, count, data)?;
         self.missed.store(0, Ordering::Relaxed);

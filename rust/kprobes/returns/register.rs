@@ -50,7 +50,7 @@ fn prepare(
     probe: &'static ReturnProbe,
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
-    let at = register::entry(points, probe.entry(), found)?;
+    let at = register::unregistered_entry(points, probe.entry_probe(), found)?;
     let mut never = Current::KRETPROBE_BLACKLIST
         .iter()
         .filter_map(|name| symbols::lookup(name));

@@ -175,14 +175,14 @@ impl<'a> Parts<'a> {
 
     /// Returns whether the address, in the function that starts at `entry`, is on this blacklist.
     fn cover(&self, at: TextAddr, entry: Option<TextAddr>) -> bool {
-        let mut named = self.named.iter().map(|&named| symbols::entry(named));
+        let mut named = self.named.iter().copied().map(symbols::function_address);
         self.sections.iter().any(|section| section.contains(at))
             || entry.is_some_and(|entry| named.any(|named| named == entry))
     }
 
     fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
         for &entry in self.named {
-            let entry = symbols::entry(entry);
+            let entry = symbols::function_address(entry);
             if let Some(end) = symbols::len(entry).and_then(|len| entry.after(len).ok()) {
                 each(entry, end);
             }

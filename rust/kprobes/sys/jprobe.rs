@@ -28,7 +28,7 @@ unsafe impl super::probe::ClientStruct for Jprobe {
 
 impl Jprobe {
     /// Returns the probe on the entry of the function.
-    pub(crate) fn entry(&self) -> &Probe {
+    pub(crate) fn entry_probe(&self) -> &Probe {
         &self.entry
     }
 

@@ -32,7 +32,8 @@ use core::{
 };
 
 /// A handler that a hit calls before the instruction is executed.
-pub(crate) type Hit = unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
+pub(crate) type PreHandlerFn =
+    unsafe extern "C" fn(*mut bindings::kprobe, *mut bindings::pt_regs) -> c_int;
 
 /// A bit of C's flag word of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,15 +211,15 @@ impl Probe {
     }
 
     /// Makes hits call this function, and none of the client's handlers.
-    pub(crate) fn replace_handlers(&self, handler: Hit) {
+    pub(crate) fn replace_handlers(&self, handler: PreHandlerFn) {
         self.pre_handler.set(Some(handler));
         self.post_handler.set(None);
     }
 
     /// Returns whether hits call this function.
-    pub(crate) fn pre_handler_is(&self, hit: Hit) -> bool {
-        let handler = self.pre_handler.get();
-        handler.is_some_and(|handler| handler as usize == hit as usize)
+    pub(crate) fn pre_handler_is(&self, handler: PreHandlerFn) -> bool {
+        let called = self.pre_handler.get();
+        called.is_some_and(|called| called as usize == handler as usize)
     }
 
     /// Makes this the probe of a jprobe.

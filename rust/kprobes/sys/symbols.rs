@@ -22,8 +22,9 @@ pub(crate) fn lookup(name: &CStr) -> Option<TextAddr> {
     (addr != 0).then(|| TextAddr::new(addr as u64))
 }
 
-/// Returns the address of the function that a pointer leads to: bit 0 of one to Thumb code is set.
-pub(crate) fn entry(pointer: usize) -> TextAddr {
+/// Returns the address of the function that a pointer leads to: clears the Thumb bit of a function
+/// pointer on arm.
+pub(crate) fn function_address(pointer: usize) -> TextAddr {
     TextAddr::new((pointer & !usize::from(cfg!(CONFIG_THUMB2_KERNEL))) as u64)
 }
 

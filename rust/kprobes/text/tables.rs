@@ -64,18 +64,18 @@ pub(super) fn entries(
     text: TextRange,
 ) -> Result<KVVec<TextEntry>, Refusal> {
     Reader::<TextEntry>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or not freed, as it is pinned. `entry` is called with `data`,
-        // a reader of entries that no other code uses meanwhile. The caller may sleep.
-        unsafe { bindings::rust_kprobes_text_metadata(module, Some(entry), data) };
+        // SAFETY: The module is NULL or not freed, as it is pinned. `add_entry` is called with
+        // `data`, a reader of entries that no other code uses meanwhile. The caller may sleep.
+        unsafe { bindings::rust_kprobes_text_metadata(module, Some(add_entry), data) };
     })
 }
 
 /// Returns the symbols of `module`, or of the kernel, in `text`, in order.
 pub(super) fn symbols(module: Option<&ModRef>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
     Reader::<Symbol>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or not freed, as it is pinned. `symbol` is called with `data`,
-        // a reader of symbols that no other code uses meanwhile. The caller may sleep.
-        unsafe { bindings::rust_kprobes_each_symbol(module, Some(symbol), data) };
+        // SAFETY: The module is NULL or not freed, as it is pinned. `add_symbol` is called with
+        // `data`, a reader of symbols that no other code uses meanwhile. The caller may sleep.
+        unsafe { bindings::rust_kprobes_each_symbol(module, Some(add_symbol), data) };
     })
 }
 
@@ -84,7 +84,7 @@ pub(super) fn symbols(module: Option<&ModRef>, text: TextRange) -> Result<KVVec<
 /// # Safety
 ///
 /// `reader` leads to a reader of entries that no other code uses.
-unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void, len: usize) {
+unsafe extern "C" fn add_entry(reader: *mut c_void, kind: c_uint, at: *const c_void, len: usize) {
     // SAFETY: By the precondition this is a reader of entries, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<TextEntry>>() };
     let kind = match kind {
@@ -104,7 +104,7 @@ unsafe extern "C" fn entry(reader: *mut c_void, kind: c_uint, at: *const c_void,
 /// # Safety
 ///
 /// `reader` leads to a reader of symbols that no other code uses, and `name` ends with NUL.
-unsafe extern "C" fn symbol(reader: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
+unsafe extern "C" fn add_symbol(reader: *mut c_void, name: *const c_char, at: c_ulong) -> c_int {
     // SAFETY: By the precondition this is a reader of symbols, and no other code uses it.
     let reader = unsafe { &mut *reader.cast::<Reader<Symbol>>() };
     // SAFETY: By the precondition `name` ends with NUL.

@@ -5,7 +5,7 @@
 //!
 //! Ftrace is played by two flags, one for each way to call, that have no order at all. What the
 //! place is armed for has a cell in which loom finds any two accesses that nothing orders. Whoever
-//! changes the place does so in the order of `core/arm.rs`.
+//! changes the place does so in the order of `core/arming.rs`.
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 

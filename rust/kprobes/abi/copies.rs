@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries from C and assembly that all architectures share. They handle hits by detours and faults
-//! in a handler or a copy. For the exception table, oopses and unwinders, they translate an address
-//! in a copy to the original address. The breakpoint trap enters in `arch/*/kprobes/entry.rs`.
+//! Entries from C and assembly about copies of instructions, in slots and detours, on all
+//! architectures. They handle hits by detours and faults in a copy or a handler. For the exception
+//! table, oopses and unwinders, they translate an address in a copy to the original address. The
+//! breakpoint trap enters in `arch/*/kprobes/entry.rs`.
 //!
 //! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
 //! task stays on its CPU.
