@@ -47,7 +47,7 @@ pub(crate) fn module(going: Going, clients: &Clients) {
     if !going.init_only {
         registry.modules.remove(going.module);
     }
-    let forgotten = LeakedProbes { going, clients };
+    let forgotten = ForgottenProbes { going, clients };
     if forgotten.disable(&registry) {
         forgotten.remove(&mut registry, &mut retired);
         drop(registry);
@@ -89,15 +89,15 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     }
 }
 
-/// The probes that a module has left registered and that must be unregistered.
+/// The probes that a module has forgotten to unregister.
 #[cfg(CONFIG_MODULES)]
-struct LeakedProbes<'a> {
+struct ForgottenProbes<'a> {
     going: Going,
     clients: &'a Clients,
 }
 
 #[cfg(CONFIG_MODULES)]
-impl LeakedProbes<'_> {
+impl ForgottenProbes<'_> {
     /// Returns the forgotten probes of a point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
         let is_freed = |at| self.going.has(at);

@@ -81,7 +81,7 @@ impl Isa for X86 {
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_site))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_x86_isa))]
 mod tests {
     use super::*;
 
@@ -89,8 +89,8 @@ mod tests {
 
     /// The offset of the probe point, and whether that is the entry.
     fn adjusted(offset: u64, marked: bool) -> Option<(u64, bool)> {
-        let site = super::adjust_addr(TextAddr::new(FUNCTION), offset, marked)?;
-        Some((site.at.get().wrapping_sub(FUNCTION), site.on_entry))
+        let probed = super::adjust_addr(TextAddr::new(FUNCTION), offset, marked)?;
+        Some((probed.at.get().wrapping_sub(FUNCTION), probed.on_entry))
     }
 
     #[test]
