@@ -87,7 +87,7 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 /*
  * Replaces the registers of an interrupted copy of an instruction, or of a detour,
  * by those of the probed code, and those of the trampoline of return probes by
- * those of who is returned to.
+ * those of the caller that the function returns to.
  */
 void __kprobes kprobe_original_regs(struct stackframe *frame)
 {
