@@ -127,14 +127,13 @@ def _result(built: kernel.Built, name: str,
 
 
 def alone(built: kernel.Built) -> list[ktap.Result]:
-    """Each of our modules' folders, by make M= with nothing but its Kbuild."""
+    """Each folder of modules that has all its sources, by make M= with nothing but its Kbuild."""
     def problem(folder: Path) -> str:
         kernel.external(built, folder, env.WORK / 'modules' / f'{folder.name}-alone', folder.name)
         return ''
     folders = sorted(
         path.parent for folder, pattern in (
-            (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'),
-            (env.REPO, 'arch/x86/kprobes/tests/*/Kbuild'))
+            (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'))
         for path in folder.glob(pattern))
     return [_result(built, f'alone.{folder.name}', lambda: problem(folder)) for folder in folders]
 
