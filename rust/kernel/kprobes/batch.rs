@@ -245,7 +245,8 @@ impl<K: Kind> Batch<K> {
         for (index, probe) in self.probes().enumerate() {
             if let Err(refused) = probe.enable(here) {
                 for earlier in self.probes().take(index) {
-                    earlier.disable(here)?;
+                    // What is reported is why the batch was not enabled.
+                    let _ = earlier.disable(here);
                 }
                 return Err(BatchRefused::at(index, refused));
             }
