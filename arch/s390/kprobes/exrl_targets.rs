@@ -12,15 +12,19 @@
 //! only where such a bogus target is in text.
 
 use super::isa::insn::Insn;
-use crate::sys::{
-    blacklist,
-    lock::{
-        Guarded,
-        Mutex, //
-    },
-    modules,
-    prelude::*,
-    sort, //
+use crate::{
+    contract::ReadText,
+    sys::{
+        blacklist,
+        lock::{
+            Guarded,
+            Mutex, //
+        },
+        modules,
+        prelude::*,
+        sort,
+        text, //
+    }, //
 };
 use kernel::sync::SetOnce;
 
@@ -47,7 +51,7 @@ fn has(text: &[TextRange], at: TextAddr) -> bool {
 
 /// Finds the targets in the kernel. To be called once, while init memory is there.
 pub(super) fn read_tables() -> Result<(), Refusal> {
-    KERNEL.populate(Targets::of(&kernel())?);
+    KERNEL.populate(Targets::of(&kernel(), &mut text::read)?);
     Ok(())
 }
 
@@ -56,8 +60,9 @@ pub(super) fn forget() {
     *SEARCHED.lock() = KVec::new();
 }
 
-/// Returns whether an EXRL in the text around `at` executes the instruction at `at`.
-pub(super) fn is_target(at: TextAddr) -> Result<bool, Refusal> {
+/// Returns whether an EXRL in the text around `at` executes the instruction at `at`. `read` shows
+/// an EXRL that is probed already.
+pub(super) fn is_target(at: TextAddr, read: ReadText<'_>) -> Result<bool, Refusal> {
     if has(&kernel(), at) {
         // Without the targets, no instruction is known to be safe.
         return Ok(KERNEL.as_ref().is_none_or(|targets| targets.has(at)));
@@ -69,7 +74,7 @@ pub(super) fn is_target(at: TextAddr) -> Result<bool, Refusal> {
     let Some(text) = text_around(at) else {
         return Ok(false);
     };
-    let targets = Targets::of(&[text])?;
+    let targets = Targets::of(&[text], read)?;
     let has = targets.has(at);
     searched.push((text, targets), GFP_KERNEL)?;
     Ok(has)
@@ -86,12 +91,13 @@ struct Targets(KVec<TextAddr>);
 
 impl Targets {
     /// Finds the targets in text that stays meanwhile.
-    fn of(text: &[TextRange]) -> Result<Self, Refusal> {
+    fn of(text: &[TextRange], read: ReadText<'_>) -> Result<Self, Refusal> {
         let mut targets = KVec::new();
         for range in text {
             let (mut at, end) = (range.start().get(), range.end().get());
             while at.wrapping_add(6) <= end {
-                if let Some(target) = executed_at(at).filter(|&target| has(text, target)) {
+                let target = executed_at(at, read);
+                if let Some(target) = target.filter(|&target| has(text, target)) {
                     targets.push(target, GFP_KERNEL)?;
                 }
                 at = at.wrapping_add(2);
@@ -107,12 +113,51 @@ impl Targets {
 }
 
 /// Returns the target if there is an EXRL at `at`, in text that stays meanwhile.
-fn executed_at(at: u64) -> Option<TextAddr> {
-    let from = core::ptr::with_exposed_provenance::<[u8; 6]>(at as usize);
+fn executed_at(at: u64, read: ReadText<'_>) -> Option<TextAddr> {
+    let from = core::ptr::with_exposed_provenance::<[u8; 2]>(at as usize);
     // SAFETY: The bytes are in text that stays. Others may change it, a halfword at a time.
-    let bytes = unsafe { from.read_volatile() };
-    // Decoding each would take seconds in an emulator.
-    let looks = matches!(bytes, [0xc6, second, ..] if second & 15 == 0);
-    let insn = looks.then(|| Insn::decode(&bytes).ok()).flatten();
-    insn?.executes(TextAddr::new(at))
+    let [first, second] = unsafe { from.read_volatile() };
+    // Decoding each would take seconds in an emulator. A probed EXRL begins as a breakpoint or as
+    // a jump does.
+    let may_execute = match first {
+        0xc6 => second & 15 == 0,
+        0xc0 => second & 15 == 4,
+        0x00 => second == 0x02,
+        _ => false,
+    };
+    let at = TextAddr::new(at);
+    let insn = may_execute.then(|| Insn::read(at, read).ok()).flatten();
+    insn?.executes(at)
+}
+
+#[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
+#[kernel::macros::kunit_tests(rust_kprobes_s390_exrl_targets)]
+mod tests {
+    use super::*;
+
+    /// `exrl %r1,.+8`, and the instruction that it executes: `lr %r2,%r3`.
+    static EXRL: [u8; 10] = [0xc6, 0x10, 0, 0, 0, 4, 0x07, 0x07, 0x18, 0x23];
+    /// The same with a probe's breakpoint.
+    static PROBED: [u8; 10] = [0x00, 0x02, 0, 0, 0, 4, 0x07, 0x07, 0x18, 0x23];
+
+    /// Returns which halfword is executed, as found in `text`, whose original is [`EXRL`].
+    fn executed(text: &'static [u8; 10]) -> Result<Option<u64>, Refusal> {
+        let start = text.as_ptr().addr() as u64;
+        let range = TextRange::with_len(TextAddr::new(start), 10)?;
+        let mut read = |at: TextAddr, into: &mut [u8]| {
+            let from = at.get().wrapping_sub(start) as usize;
+            into.copy_from_slice(EXRL.get(from..)?.get(..into.len())?);
+            Some(())
+        };
+        let targets = Targets::of(&[range], &mut read)?;
+        let offset = |at: &TextAddr| at.get().wrapping_sub(start);
+        Ok(targets.0.first().map(offset))
+    }
+
+    #[test]
+    fn a_probed_exrl_executes_its_target() -> Result<(), Refusal> {
+        assert_eq!(executed(&EXRL)?, Some(8));
+        assert_eq!(executed(&PROBED)?, Some(8));
+        Ok(())
+    }
 }

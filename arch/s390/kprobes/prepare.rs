@@ -83,7 +83,7 @@ pub(super) fn prepare(
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(at, read)?;
     let exec = insn.classify(at, read)?;
-    if exrl_targets::is_target(at)? {
+    if exrl_targets::is_target(at, read)? {
         return Err(Refusal::BoundToPlace);
     }
     let [first, second, third, fourth, ..] = insn.bytes();
