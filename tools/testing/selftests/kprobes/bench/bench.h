@@ -23,6 +23,7 @@
  * BENCH_JUMPS, BENCH_BRANCHES, BENCH_NOTIFIES	are there such rows?
  * BENCH_MANY		how many probes are many, where what other CPUs have to do
  *			is counted
+ * BENCH_MOST		the highest number of other probes that rows are measured with
  * BENCH_PLACE_BYTES	the bytes that tell whether a function has a place for ftrace
  *
  * bench_clock()	once all before it is done

@@ -91,27 +91,30 @@ static void take_out(struct kprobe *addresses)
 	unregister_kprobes(all, ADDRESSES);
 }
 
-static void measure(unsigned int others, int first_error, int jmp_error,
-		    int ftrace_error, int optimized_error)
+static int first_error, jmp_error, ftrace_error, optimized_error;
+
+/* All rows with so many others, which could be registered unless @error. */
+static void measure(unsigned int others, int error)
 {
-	int error;
+	int last_error, return_error;
 
-	addresses_row("first", others, false, first_error);
-	single_row("jmp_first", others, bench_jmp, jmp_error);
-	single_row("ftrace_first", others, bench_c, ftrace_error);
-	single_row("optimized_first", others, bench_mov, optimized_error);
+	addresses_row("first", others, false, error ?: first_error);
+	single_row("jmp_first", others, bench_jmp, error ?: jmp_error);
+	single_row("ftrace_first", others, bench_c, error ?: ftrace_error);
+	single_row("optimized_first", others, bench_mov,
+		   error ?: optimized_error);
 
-	error = insert(last, true);
-	addresses_row("last", others, true, error);
-	if (!error)
+	last_error = error ?: insert(last, true);
+	addresses_row("last", others, true, last_error);
+	if (!last_error)
 		take_out(last);
 
 	memset(&return_probe, 0, sizeof(return_probe));
 	return_probe.kp.addr = (kprobe_opcode_t *)bench_short + BENCH_ENTRY;
 	return_probe.handler = bench_return;
-	error = register_kretprobe(&return_probe);
-	single_row("return_last", others, bench_short, error);
-	if (!error)
+	return_error = error ?: register_kretprobe(&return_probe);
+	single_row("return_last", others, bench_short, return_error);
+	if (!return_error)
 		unregister_kretprobe(&return_probe);
 }
 
@@ -135,7 +138,6 @@ static int jump_probe(void)
 void bench_scale_rows(void)
 {
 	const unsigned int most = stages[ARRAY_SIZE(stages) - 1];
-	int first_error, jmp_error, ftrace_error, optimized_error;
 	struct kprobe *others = vcalloc(most, sizeof(*others));
 	struct kprobe **all = vcalloc(most, sizeof(*all));
 	unsigned int stage, registered = 0;
@@ -155,6 +157,10 @@ void bench_scale_rows(void)
 
 	free = bench_memory_free();
 	for (stage = 0; stage < ARRAY_SIZE(stages); stage++) {
+		if (stages[stage] > BENCH_MOST) {
+			measure(stages[stage], -EOPNOTSUPP);
+			continue;
+		}
 		while (!error && registered < stages[stage]) {
 			struct kprobe *p = &others[registered];
 
@@ -164,8 +170,7 @@ void bench_scale_rows(void)
 				all[registered++] = p;
 			cond_resched();
 		}
-		measure(stages[stage], error ?: first_error, error ?: jmp_error,
-			error ?: ftrace_error, error ?: optimized_error);
+		measure(stages[stage], error);
 	}
 
 	taken = bench_memory_taken(free);

@@ -20,6 +20,7 @@
 #define BENCH_BRANCHES		IS_ENABLED(CONFIG_RUST_KPROBES)
 #define BENCH_NOTIFIES		1
 #define BENCH_MANY		1000
+#define BENCH_MOST		30000
 #define BENCH_PLACE_BYTES	2
 
 #include <linux/kdebug.h>
