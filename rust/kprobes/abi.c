@@ -74,7 +74,7 @@ unsigned int __weak __kprobes rust_kprobes_interrupted_context(void)
 /* Returns the bytes from @sp to the end of a stack that is aligned to its size. */
 size_t __weak __kprobes rust_kprobes_stack_left(unsigned long sp)
 {
-	return THREAD_SIZE - (sp & (THREAD_SIZE - 1));
+	return -sp & (THREAD_SIZE - 1);
 }
 
 #ifdef CONFIG_RUST_KPROBES_CHECK_HANDLERS

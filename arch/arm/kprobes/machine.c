@@ -28,6 +28,21 @@
 
 /* The hit of a jprobe and its end copy all registers by this. */
 NOKPROBE_SYMBOL(memcpy);
+/* It sets the stack pointers of other modes, in these modes. */
+NOKPROBE_SYMBOL(cpu_init);
+
+/*
+ * Ends what warn_rcu_enter() began. Does not call the scheduler, as warn_rcu_exit()
+ * does, since that may be probed.
+ */
+static __always_inline void rcu_exit(bool rcu)
+{
+#ifdef CONFIG_CONTEXT_TRACKING_IDLE
+	if (rcu)
+		ct_state_inc(CT_RCU_WATCHING);
+	preempt_enable_no_resched_notrace();
+#endif
+}
 
 /*
  * Called by do_undefinstr() for an undefined instruction in SVC mode, with
@@ -39,7 +54,7 @@ bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
 	bool rcu = warn_rcu_enter();
 	bool ours = rust_kprobes_undefined(regs);
 
-	warn_rcu_exit(rcu);
+	rcu_exit(rcu);
 	return ours;
 }
 
@@ -118,7 +133,11 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
+/*
+ * Called by the code that all detours share. RCU watches, as in kprobe_undefinstr().
+ * Only an interrupt may preempt the task: it saves whether user memory may be
+ * accessed, which a switch of tasks does not.
+ */
 void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
 {
 	bool rcu = warn_rcu_enter();
@@ -126,9 +145,8 @@ void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *r
 	preempt_disable_notrace();
 	rust_kprobes_detour_hit(owner, regs);
 	preempt_enable_no_resched_notrace();
-	warn_rcu_exit(rcu);
-	if (IS_ENABLED(CONFIG_PREEMPTION) && should_resched(0))
-		rust_kprobes_detour_resched();
+	rcu_exit(rcu);
+	rust_kprobes_resched_soon();
 }
 #endif
 
@@ -182,6 +200,12 @@ u32 __kprobes rust_kprobes_read(unsigned long at, u8 size)
 	       size == 2 ? READ_ONCE(*(u16 *)at) : READ_ONCE(*(u32 *)at);
 }
 
+/* Writes a word, aligned or not. The kernel takes a fault. */
+void __kprobes rust_kprobes_put_word(unsigned long at, u32 word)
+{
+	WRITE_ONCE(*(u32 *)at, word);
+}
+
 /*
  * Reads a word, or writes it, for the emulation of an instruction. Returns false if
  * that would fault, or if the memory is not the kernel's.
@@ -223,11 +247,15 @@ void __kprobes rust_kprobes_resched_soon(void)
 }
 
 #ifdef CONFIG_KRETPROBES
-/* Called by the trampoline of return probes. */
+/* Called by the trampoline of return probes. See rust_kprobes_jumped(). */
 void __kprobes rust_kprobes_return(struct pt_regs *regs)
 {
+	bool rcu = warn_rcu_enter();
+
 	preempt_disable_notrace();
 	rust_kprobes_returned(regs);
-	preempt_enable_notrace();
+	preempt_enable_no_resched_notrace();
+	rcu_exit(rcu);
+	rust_kprobes_resched_soon();
 }
 #endif

@@ -110,7 +110,7 @@ ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler
 # the static call that stands for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
-FREE = re.compile(r'(__SCT__)?preempt_schedule(_notrace)?$|preempt_schedule_irq$'
+FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
 # Functions that may be probed, but are called from this one: it asks for what
 # return probes have in store to be made larger, in a hit, which a probe there
