@@ -68,6 +68,8 @@ impl Arm {
 }
 
 impl Isa for Arm {
+    const DATA_IN_TEXT: bool = true;
+
     fn is_breakpoint(code: &[u8]) -> bool {
         Self::STATE.is_breakpoint(code)
     }
@@ -277,7 +279,7 @@ fn emulate(
     match (to, slot) {
         (Some(to), _) => Arm::set_ip(registers, to),
         (None, Some(slot)) => return step(slot, registers),
-        // The emulation has taken the fault.
+        // Without a copy, the emulation takes a fault itself.
         (None, None) => {}
     }
     Next::Emulated

@@ -13,6 +13,10 @@ pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<
 
 /// An instruction set, as far as probing depends on it.
 pub(crate) trait Isa {
+    /// Whether there is data between the instructions of a function, which only
+    /// [`check_boundary`](Self::check_boundary) from the function's start on can find.
+    const DATA_IN_TEXT: bool = false;
+
     /// Returns whether this code starts with the instruction that breakpoints are made of.
     fn is_breakpoint(code: &[u8]) -> bool;
 

@@ -104,7 +104,10 @@ pub(super) fn check_and_classify(
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(PointKind::Ftrace),
         _ => Ok(PointKind::Breakpoint(KnownStart {
-            start: cache.known_start(&function, known_start, at),
+            start: match Current::DATA_IN_TEXT {
+                true => function.text.start(),
+                false => cache.known_start(&function, known_start, at),
+            },
             function: function.text,
         })),
     }
@@ -138,7 +141,8 @@ pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
     Current::read_tables(Some(module))?;
     registry.modules.add(module)?;
-    registry.images.module_coming(module)
+    let announced = registry.images.module_coming(module);
+    announced.inspect_err(|_| registry.modules.remove(module))
 }
 
 /// Allows jumps in a module that is being loaded: its tables are sorted now.

@@ -142,6 +142,19 @@ static void R1_13_literals_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, load.before, 1);
 }
 
+/* Nor if an instruction behind the one that loads it is known to be one. */
+static void R1_13_literals_are_refused_behind_others(struct kunit *test)
+{
+	struct counted behind = COUNTED_IN(hidden(insn_literal) + 4);
+	struct counted literal = COUNTED_IN(hidden(insn_literal) + 12);
+	struct kprobe *batch[] = { &behind.kp, &literal.kp };
+	int error = register_kprobes(batch, 2);
+
+	if (!error)
+		unregister_kprobes(batch, 2);
+	KUNIT_EXPECT_EQ(test, error, -EINVAL);
+}
+
 /* A pointer to a function may have bit 0, its first instruction has not. */
 static void M2_pointers_lead_to_instructions(struct kunit *test)
 {
@@ -287,6 +300,7 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H6_between_exclusives_is_refused),
 	KUNIT_CASE(H6_banked_registers_are_refused),
 	KUNIT_CASE(R1_13_literals_are_refused),
+	KUNIT_CASE(R1_13_literals_are_refused_behind_others),
 	KUNIT_CASE(M2_pointers_lead_to_instructions),
 	KUNIT_CASE(K4_registers_of_a_return_are_whole),
 	KUNIT_CASE(K8_traces_from_the_trampoline_have_the_caller),
