@@ -75,6 +75,11 @@ impl Frame for Interrupted<'_> {
 
     #[inline]
     fn store(&mut self, at: u32, mut value: u32) -> Option<()> {
+        if self.faults {
+            // SAFETY: As below.
+            unsafe { bindings::rust_kprobes_put_word(at as usize, value) };
+            return Some(());
+        }
         // SAFETY: The interrupted code was about to write this memory. The entry of the exception
         // leaves 64 bytes below the stack of that code free.
         unsafe { bindings::rust_kprobes_try_word(&mut value, at as usize, true) }.then_some(())
