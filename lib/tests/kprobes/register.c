@@ -117,6 +117,28 @@ static void R2_offset_leads_to_another_function(struct kunit *test)
 	(down ? clauses_call : clauses_call_other)(1);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
 }
+
+/* C does not look where it is registered, and its lists lead astray then. */
+static void R1_5_same_probe_elsewhere(struct kunit *test)
+{
+	const unsigned long target = (unsigned long)kprobes_clauses_target;
+	const unsigned long other = (unsigned long)kprobes_clauses_other;
+	const bool down = other < target;
+	int again;
+
+	if (IS_ENABLED(CONFIG_KPROBES_C))
+		kunit_skip(test, "known: C registers it twice (R1)");
+	PROBE_AT(probe, down ? OTHER : TARGET);
+	probe.kp.symbol_name = NULL;
+	probe.kp.offset = down ? target - other : other - target;
+	kunit_warning_suppress(test)
+		again = register_kprobe(&probe.kp);
+	KUNIT_EXPECT_EQ(test, again, -EINVAL);
+	(down ? clauses_call_other : clauses_call)(1);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	(down ? clauses_call : clauses_call_other)(1);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+}
 #endif
 
 #ifdef CONFIG_X86_KERNEL_IBT
@@ -245,6 +267,9 @@ static struct kunit_case register_cases[] = {
 	KUNIT_CASE(R1_2_symbol_of_a_module),
 	KUNIT_CASE(R1_3_address_without_symbol),
 	KUNIT_CASE(R1_5_same_probe_twice),
+#ifdef CLAUSES_TARGET
+	KUNIT_CASE(R1_5_same_probe_elsewhere),
+#endif
 	KUNIT_CASE(R1_6_begins_anew_though_it_is_refused),
 	KUNIT_CASE(R1_6_left_alone_without_a_place),
 #ifdef CONFIG_KALLSYMS_ALL

@@ -86,12 +86,12 @@ fn register_one(
 ) -> Result<(), Refusal> {
     let place = check::resolve(probe.target()?, &mut batch.cache)?;
     *found = Some(place.at);
-    probe.set_addr(place.at.get() as usize);
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
     let kind = add_or_prepare(&mut registry.change(), place, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
-        registry.points.insert(place.at, point)?;
+        let inserted = registry.points.insert(place.at, point);
+        inserted.inspect_err(|_| probe.unlink())?;
         batch.cache.note_start(place.at);
     }
     arm_or_defer(registry, place.at, probe, batch)
@@ -135,14 +135,15 @@ fn add_or_prepare(
     Ok(None)
 }
 
-/// Refuses a probe that is registered, and warns of it. Returns the point at the probe's address.
+/// Refuses a probe that is registered, here or at the address that it has still, and warns of it.
+/// Returns the point here.
 fn refuse_registered<'a>(
     points: &'a Points,
     at: TextAddr,
     probe: &Probe,
 ) -> Result<Option<PointRef<'a>>, Refusal> {
     let point = points.get(at);
-    if point.is_some_and(|point| point.probes.has(probe)) {
+    if points.of(probe).is_ok() || point.is_some_and(|point| point.probes.has(probe)) {
         report::registered_twice();
         return Err(Refusal::AlreadyRegistered);
     }

@@ -19,7 +19,10 @@ use crate::{
         unregister, //
     },
     registry::points::Points,
-    sys::symbols, //
+    sys::{
+        preempt,
+        symbols, //
+    }, //
 };
 
 /// Registers all return probes, or none.
@@ -38,6 +41,8 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
         // The refused return probe has a pool if its entry was refused.
         if let Some(probe) = rest.first().filter(|_| begun > count).copied().flatten() {
             probe.leave_pool();
+            // A call that a hit of its entry has hooked may have found the pool's owner.
+            preempt::synchronize_rcu();
         }
         refusal
     })
