@@ -107,7 +107,7 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
 ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept',
         'rust_kprobes_foreign_frame')
 # Not functions that a probe could be placed on, though outside the sections:
-# the static call that stands for preempt_schedule() and its notrace form. The
+# the static calls that stand for preempt_schedule() and its notrace form. The
 # way to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
 FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
@@ -118,7 +118,9 @@ FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
 # return probe's own calls ask for that when it was unregistered, and then it is
 # hit no more: so it ends. And where a jprobe is hit ftrace is asked who else has
 # the place: a probe there is missed. So it is at the end of a jprobe's handler.
-FREE_FROM = {'rust_kprobes_queue_refill': 'irq_work_queue',
+# An unwinder turns preemption on again: in a hit it stays off.
+FREE_FROM = {'rust_kprobes_preempt_enable': 'preempt_schedule_notrace',
+             'rust_kprobes_queue_refill': 'irq_work_queue',
              'rust_kprobes_resched_soon': 'irq_work_queue',
              'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'
