@@ -25,6 +25,7 @@ use crate::{
         },
         fault, //
     },
+    prelude::TextAddr,
     slots::{
         self,
         COPIES, //
@@ -83,10 +84,18 @@ fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
         count_step_fault();
         return false;
     }
-    let (code, _) = Trapped::of(registers).interruption();
-    // The codes that C passes to `do_exception()`.
+    let (code, len) = Trapped::of(registers).interruption();
+    // The codes that C passes to `do_exception()`. The first one leaves the PSW behind the
+    // instruction, which is to run again if a handler has resolved the fault.
     if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
-        return fault::fault(registers, PAGE_FAULT as c_int, pinned);
+        let behind = if code == 0x04 { u64::from(len) } else { 0 };
+        S390::set_ip(registers, TextAddr::new(at.get().wrapping_sub(behind)));
+        let resolved = fault::fault(registers, PAGE_FAULT as c_int, pinned);
+        if !resolved {
+            let at = S390::ip(registers);
+            S390::set_ip(registers, TextAddr::new(at.get().wrapping_add(behind)));
+        }
+        return resolved;
     }
     fault::faulted(registers, pinned);
     false

@@ -47,8 +47,9 @@ use crate::{
 /// The trap number that C passes to `kprobe_fault_handler()` for a page fault.
 pub(super) const PAGE_FAULT: c_uint = 14;
 
-/// The bits of the PSW that allow I/O and external interrupts.
-const INTERRUPTS: usize = 0x0300_0000_0000_0000;
+/// The bits of the PSW that allow I/O and external interrupts, and machine checks. A machine check
+/// in a per-CPU section decodes the instruction at the PSW.
+const INTERRUPTS: usize = 0x0304_0000_0000_0000;
 
 // SAFETY:
 // - `cpu_copy` adds this CPU's distance;

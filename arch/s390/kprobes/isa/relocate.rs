@@ -71,7 +71,7 @@ impl Insn {
     /// instructions.
     ///
     /// EXRL executes its target without branching there, so no breakpoint may be on the target. EX
-    /// has its target in registers; the kernel uses EXRL.
+    /// has its target in registers; the kernel has one, in a function that cannot be probed.
     pub(crate) fn executes(&self, at: TextAddr) -> Option<TextAddr> {
         (self.opcode.mnemonic == Mnemonic::Exrl).then(|| self.operand(at))
     }

@@ -33,6 +33,31 @@ void H9_protection_fault_is_fixed_up(struct kunit *test)
 			  (const long *)clauses_row_begin);
 }
 
+#ifdef CONFIG_RUST_KPROBES
+static long written;
+
+static int lead_elsewhere(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	clauses_note_fault(kp, regs, trapnr);
+	regs->gprs[2] = (unsigned long)&written;
+	return 1;
+}
+
+/* The store is made, though the address that was saved is behind it. */
+void H9_resolved_protection_fault_runs_again(struct kunit *test)
+{
+	written = 0;
+	clauses_told.times = 0;
+	PROBE_IN(probe, clauses_store_site, .fault_handler = lead_elsewhere,
+		 AFTER);
+	KUNIT_EXPECT_EQ(test, clauses_store((const long *)clauses_row_begin), 0);
+	KUNIT_EXPECT_EQ(test, clauses_told.times, 1);
+	KUNIT_EXPECT_EQ(test, clauses_told.ip, (unsigned long)clauses_store_site);
+	KUNIT_EXPECT_EQ(test, written, (long)&written);
+	EXPECT_HITS(probe, 2, 1);
+}
+#endif
+
 /* Else a hit of C's that comes again and again would not end. */
 static int gives_up(struct kprobe *kp, struct pt_regs *regs)
 {

@@ -135,6 +135,7 @@ static void H5_exrl_executes_its_target(struct kunit *test)
 static void H6_target_of_exrl_is_refused(struct kunit *test)
 {
 	REFUSED_IN(-EINVAL, clauses_exrl_target);
+	REFUSED_AT(-EINVAL, "__s390_kernel_write");
 	KUNIT_EXPECT_EQ(test, clauses_exrl(1), 6);
 }
 

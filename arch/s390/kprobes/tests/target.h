@@ -115,6 +115,7 @@ extern const u8 clauses_copy_user_site[];
 /* See fault_cases.h. */
 void H9_partial_copy_is_fixed_up(struct kunit *test);
 void H9_protection_fault_is_fixed_up(struct kunit *test);
+void H9_resolved_protection_fault_runs_again(struct kunit *test);
 void H9_satisfied_fault_does_not_end_the_step(struct kunit *test);
 
 #endif
