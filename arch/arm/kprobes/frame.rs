@@ -76,8 +76,9 @@ impl Frame for Interrupted<'_> {
     #[inline]
     fn store(&mut self, at: u32, mut value: u32) -> Option<()> {
         if self.faults {
-            // SAFETY: As below.
-            unsafe { bindings::rust_kprobes_put_word(at as usize, value) };
+            let to = core::ptr::with_exposed_provenance_mut::<u32>(at as usize);
+            // SAFETY: As below. The kernel takes a fault.
+            unsafe { to.write_unaligned(value) };
             return Some(());
         }
         // SAFETY: The interrupted code was about to write this memory. The entry of the exception

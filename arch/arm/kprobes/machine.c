@@ -200,12 +200,6 @@ u32 __kprobes rust_kprobes_read(unsigned long at, u8 size)
 	       size == 2 ? READ_ONCE(*(u16 *)at) : READ_ONCE(*(u32 *)at);
 }
 
-/* Writes a word, aligned or not. The kernel takes a fault. */
-void __kprobes rust_kprobes_put_word(unsigned long at, u32 word)
-{
-	WRITE_ONCE(*(u32 *)at, word);
-}
-
 /*
  * Reads a word, or writes it, for the emulation of an instruction. Returns false if
  * that would fault, or if the memory is not the kernel's.

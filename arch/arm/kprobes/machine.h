@@ -18,7 +18,6 @@ bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 void rust_kprobes_change_text(int (*change)(void *data), void *data);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
 u32 rust_kprobes_read(unsigned long at, u8 size);
-void rust_kprobes_put_word(unsigned long at, u32 word);
 bool rust_kprobes_try_word(u32 *word, unsigned long at, bool write);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */

@@ -277,10 +277,9 @@ fn emulate(
     let faults = slot.is_none();
     let to = emulation.run(at, &mut Interrupted { registers, faults });
     match (to, slot) {
-        (Some(to), _) => Arm::set_ip(registers, to),
         (None, Some(slot)) => return step(slot, registers),
         // Without a copy, the emulation takes a fault itself.
-        (None, None) => {}
+        (to, _) => Arm::set_ip(registers, to.unwrap_or(at)),
     }
     Next::Emulated
 }

@@ -104,10 +104,7 @@ pub(super) fn check_and_classify(
         Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
         _ if ftrace => Ok(PointKind::Ftrace),
         _ => Ok(PointKind::Breakpoint(KnownStart {
-            start: match Current::DATA_IN_TEXT {
-                true => function.text.start(),
-                false => cache.known_start(&function, known_start, at),
-            },
+            start: cache.known_start(&function, known_start, at),
             function: function.text,
         })),
     }

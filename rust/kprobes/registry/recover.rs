@@ -16,10 +16,8 @@ pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
     // If the text of a point was freed, other code may be at its address now.
     let point = points::find(at, pinned).filter(|point| !point.gone.get());
     let prepared = point.and_then(Point::prepared);
-    if let Some(prepared) = prepared {
-        Current::recover(prepared, code);
-    }
-    prepared.is_some()
+    let recovered = prepared.map(|prepared| Current::recover(prepared, code));
+    recovered.is_some()
 }
 
 impl Points {

@@ -12,14 +12,10 @@
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::optimizer::LastTargets;
-use crate::{
-    arch::Current,
-    contract::Machine,
-    prelude::*,
-    sys::symbols::{
-        self,
-        Function, //
-    }, //
+use super::prelude::*;
+use crate::sys::symbols::{
+    self,
+    Function, //
 };
 use kernel::prelude::*;
 
@@ -70,7 +66,8 @@ impl SymbolCache {
     }
 
     /// Returns the last address in `function`, at or before `at`, at which an instruction is known
-    /// to start. `table` is the last such address in the kernel's tables.
+    /// to start, or the first address of `function` if it may have data. `table` is the last such
+    /// address in the kernel's tables.
     pub(crate) fn known_start(
         &self,
         function: &Function,
@@ -80,8 +77,9 @@ impl SymbolCache {
         let behind = self.starts.partition_point(|&other| other <= at);
         let proved = behind.checked_sub(1).and_then(|last| self.starts.get(last));
         let known = [table, proved.copied(), Current::known_start(at)];
-        let start = function.text.start();
-        known.into_iter().flatten().fold(start, TextAddr::max)
+        let known = known.into_iter().flatten();
+        let known = known.filter(|_| !Current::DATA_IN_TEXT);
+        known.fold(function.text.start(), TextAddr::max)
     }
 }
 
@@ -90,12 +88,7 @@ impl SymbolCache {
 mod tests {
     use super::*;
     use crate::{
-        contract::Isa,
         model::symbol::FunctionKind,
-        registry::{
-            points::Points,
-            Registry, //
-        },
         sys::modules::Owner,
         text::{
             Image,
@@ -188,6 +181,9 @@ mod tests {
 
     #[test]
     fn the_nearest_start_counts() -> Result<(), Refusal> {
+        if Current::DATA_IN_TEXT {
+            return Ok(());
+        }
         let mut cache = SymbolCache::with_room(2)?;
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
         let function = cache.function(start)?;

@@ -19,10 +19,7 @@ use crate::{
         unregister, //
     },
     registry::points::Points,
-    sys::{
-        preempt,
-        symbols, //
-    }, //
+    sys::symbols, //
 };
 
 /// Registers all return probes, or none.

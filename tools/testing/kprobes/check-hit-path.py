@@ -106,9 +106,8 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
 # that warn once, on arm by a call: of a handler that slept, of a lost frame.
 ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept',
         'rust_kprobes_foreign_frame')
-# Not functions that a probe could be placed on, though outside the sections:
-# the static calls that stand for preempt_schedule() and its notrace form. The
-# way to the scheduler at the end of a detour may be probed: interrupts are off.
+# No probe can be on the static calls that stand for preempt_schedule(). The way
+# to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.
 FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
                   r'|__asan_report_(load|store)(_n|\d+)_noabort$')
