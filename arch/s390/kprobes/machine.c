@@ -107,11 +107,16 @@ void __kprobes rust_kprobes_resched_soon(void)
 }
 
 #ifdef CONFIG_KRETPROBES
-/* Called by the trampoline of return probes. */
+/*
+ * Called by the trampoline of return probes. preempt_enable_notrace() would call a
+ * function that may have such a probe.
+ */
 void __kprobes rust_kprobes_return(struct pt_regs *regs)
 {
 	preempt_disable_notrace();
 	rust_kprobes_returned(regs);
-	preempt_enable_notrace();
+	preempt_enable_no_resched_notrace();
+	if (should_resched(0))
+		rust_kprobes_detour_resched();
 }
 #endif
