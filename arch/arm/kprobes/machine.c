@@ -236,7 +236,7 @@ static DEFINE_PER_CPU(struct irq_work, resched_work) =
 /* The return from an undefined instruction does not preempt the task. */
 void __kprobes rust_kprobes_resched_soon(void)
 {
-	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched())
+	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched() && !in_interrupt())
 		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
