@@ -31,18 +31,10 @@ NOKPROBE_SYMBOL(memcpy);
 /* It sets the stack pointers of other modes, in these modes. */
 NOKPROBE_SYMBOL(cpu_init);
 
-/*
- * Ends what warn_rcu_enter() began. Does not call the scheduler, as warn_rcu_exit()
- * does, since that may be probed.
- */
-static __always_inline void rcu_exit(bool rcu)
-{
-#ifdef CONFIG_CONTEXT_TRACKING_IDLE
-	if (rcu)
-		ct_state_inc(CT_RCU_WATCHING);
-	preempt_enable_no_resched_notrace();
+#ifdef CONFIG_PREEMPTION
+/* The way into and out of an undefined instruction calls it. */
+NOKPROBE_SYMBOL(preempt_schedule_notrace);
 #endif
-}
 
 /*
  * Called by do_undefinstr() for an undefined instruction in SVC mode, with
@@ -54,7 +46,7 @@ bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
 	bool rcu = warn_rcu_enter();
 	bool ours = rust_kprobes_undefined(regs);
 
-	rcu_exit(rcu);
+	warn_rcu_exit(rcu);
 	return ours;
 }
 
@@ -140,12 +132,13 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
  */
 void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
 {
-	bool rcu = warn_rcu_enter();
+	bool rcu;
 
 	preempt_disable_notrace();
+	rcu = warn_rcu_enter();
 	rust_kprobes_detour_hit(owner, regs);
+	warn_rcu_exit(rcu);
 	preempt_enable_no_resched_notrace();
-	rcu_exit(rcu);
 	rust_kprobes_resched_soon();
 }
 #endif
@@ -244,12 +237,13 @@ void __kprobes rust_kprobes_resched_soon(void)
 /* Called by the trampoline of return probes. See rust_kprobes_jumped(). */
 void __kprobes rust_kprobes_return(struct pt_regs *regs)
 {
-	bool rcu = warn_rcu_enter();
+	bool rcu;
 
 	preempt_disable_notrace();
+	rcu = warn_rcu_enter();
 	rust_kprobes_returned(regs);
+	warn_rcu_exit(rcu);
 	preempt_enable_no_resched_notrace();
-	rcu_exit(rcu);
 	rust_kprobes_resched_soon();
 }
 #endif

@@ -155,6 +155,14 @@ static void R1_13_literals_are_refused_behind_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, error, -EINVAL);
 }
 
+#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_PREEMPTION)
+/* The trap of a hit calls it, so its own hit would not end. */
+static void U8_the_scheduler_is_refused(struct kunit *test)
+{
+	REFUSED_AT(-EINVAL, "preempt_schedule_notrace");
+}
+#endif
+
 /* A pointer to a function may have bit 0, its first instruction has not. */
 static void M2_pointers_lead_to_instructions(struct kunit *test)
 {
@@ -301,6 +309,9 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H6_banked_registers_are_refused),
 	KUNIT_CASE(R1_13_literals_are_refused),
 	KUNIT_CASE(R1_13_literals_are_refused_behind_others),
+#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_PREEMPTION)
+	KUNIT_CASE(U8_the_scheduler_is_refused),
+#endif
 	KUNIT_CASE(M2_pointers_lead_to_instructions),
 	KUNIT_CASE(K4_registers_of_a_return_are_whole),
 	KUNIT_CASE(K8_traces_from_the_trampoline_have_the_caller),
