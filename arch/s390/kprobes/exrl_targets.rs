@@ -137,7 +137,7 @@ mod tests {
 
     /// `exrl %r1,.+8`, and the instruction that it executes: `lr %r2,%r3`.
     static EXRL: [u8; 10] = [0xc6, 0x10, 0, 0, 0, 4, 0x07, 0x07, 0x18, 0x23];
-    /// The same with a probe's breakpoint.
+    /// [`EXRL`] with a probe's breakpoint on the first instruction.
     static PROBED: [u8; 10] = [0x00, 0x02, 0, 0, 0, 4, 0x07, 0x07, 0x18, 0x23];
 
     /// Returns which halfword is executed, as found in `text`, whose original is [`EXRL`].

@@ -245,7 +245,7 @@ impl<K: Kind> Batch<K> {
         for (index, probe) in self.probes().enumerate() {
             if let Err(refused) = probe.enable(here) {
                 for earlier in self.probes().take(index) {
-                    // What is reported is why the batch was not enabled.
+                    // The caller is told of `refused`, which came first, not of a failure here.
                     let _ = earlier.disable(here);
                 }
                 return Err(BatchRefused::at(index, refused));
