@@ -99,6 +99,18 @@ pub(crate) static DETOURS: Pool = Pool::new(
     4,
 );
 
+/// The first address of the lowest page that ever had slots, and the last one of the highest page.
+static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns whether a slot may have the address. Most faults and frames of stacks are elsewhere, and
+/// cost no lookup. Who has an address in a slot has it from text that was written after the bounds.
+#[inline(always)]
+pub(crate) fn may_cover(at: TextAddr) -> bool {
+    let at = at.get() as usize;
+    LOWEST.load(Ordering::Relaxed) <= at && at <= HIGHEST.load(Ordering::Relaxed)
+}
+
 /// All slots of one kind.
 pub(crate) struct Pool {
     table: Table<Page>,
@@ -155,8 +167,9 @@ impl Pool {
     }
 
     /// Returns whether a page of slots has the address.
-    pub(crate) fn covers(&self, at: TextAddr, pinned: &Pinned) -> bool {
-        self.page(at, pinned).is_some()
+    #[inline(always)]
+    pub(crate) fn covers(&self, at: TextAddr) -> bool {
+        may_cover(at) && self.page(at, &Pinned::new()).is_some()
     }
 
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
@@ -280,9 +293,12 @@ impl Page {
         }
         // SAFETY: The caller registers a probe, so it may sleep.
         let code = unsafe { bindings::rust_kprobes_slot_page() };
-        // INVARIANT: `code` is such a page unless it is NULL.
+        let code = NonNull::new(code).ok_or(Refusal::NoMemory)?;
+        LOWEST.fetch_min(code.addr().get(), Ordering::Relaxed);
+        HIGHEST.fetch_max(code.addr().get() | (PAGE_SIZE - 1), Ordering::Relaxed);
+        // INVARIANT: `code` is such a page.
         Ok(Self {
-            code: NonNull::new(code).ok_or(Refusal::NoMemory)?,
+            code,
             pool,
             bits: Bits::new(usize::MAX),
             callback: Opaque::uninit(),
@@ -330,10 +346,9 @@ impl Page {
 
     /// Makes slots free, which then belong to no instruction. The page may be freed during this.
     fn free(&self, slots: usize) {
-        for index in (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0) {
-            for word in self.words(index) {
-                word.store(0, Ordering::Relaxed);
-            }
+        let indices = (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0);
+        for word in indices.flat_map(|index| self.words(index)) {
+            word.store(0, Ordering::Relaxed);
         }
         let pool = self.pool;
         self.bits.free(slots);

@@ -69,6 +69,9 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
 #[inline(never)]
 fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     let at = S390::ip(registers);
+    if !slots::may_cover(at) {
+        return false;
+    }
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     if let Some((at, taken)) = S390::original(at, pinned) {
         S390::set_ip(registers, at);
@@ -76,7 +79,7 @@ fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
         *sp = sp.wrapping_add(taken);
         count_step_fault();
     }
-    if !COPIES.covers(at, pinned) {
+    if !COPIES.covers(at) {
         return false;
     }
     if !fault::faults_in_step(registers, pinned) {

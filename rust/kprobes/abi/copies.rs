@@ -76,11 +76,11 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
 unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
-    let pinned = Pinned::new();
     let at = Current::ip(registers);
-    if !COPIES.covers(at, &pinned) {
+    if !COPIES.covers(at) {
         return;
     }
+    let pinned = Pinned::new();
     if !fault::faults_in_step(registers, &pinned) {
         Current::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
         if !fixup {
@@ -121,8 +121,7 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
-    let (at, pinned) = (TextAddr::new(ip as u64), Pinned::new());
-    original(at, &pinned).map_or(ip, |(at, _)| at.get() as usize)
+    original(TextAddr::new(ip as u64)).map_or(ip, |(at, _)| at.get() as usize)
 }
 
 /// Replaces the address and the stack pointer by the original ones if the address is in a copy of
@@ -134,8 +133,7 @@ unsafe extern "C" fn kprobe_original_ip(ip: usize) -> usize {
 #[export]
 unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bool {
     // SAFETY: `ip` can be read, by the precondition.
-    let at = TextAddr::new(unsafe { ip.read() } as u64);
-    let found = original(at, &Pinned::new());
+    let found = original(TextAddr::new(unsafe { ip.read() } as u64));
     if let Some((at, pushed)) = found {
         // SAFETY: `ip` and `sp` can be read and written, by the precondition.
         unsafe {
@@ -169,9 +167,10 @@ unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
 }
 
 /// Returns the original address, and the number of bytes that the detour has pushed.
-fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
-    let copy = slots::original(at, pinned).map(|at| (at, 0));
-    copy.or_else(|| of_detour(at, pinned))
+fn original(at: TextAddr) -> Option<(TextAddr, usize)> {
+    let pinned = slots::may_cover(at).then(Pinned::new)?;
+    let copy = slots::original(at, &pinned).map(|at| (at, 0));
+    copy.or_else(|| of_detour(at, &pinned))
 }
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -194,10 +193,10 @@ unsafe extern "C" fn __is_insn_slot_addr(
     _cache: *mut bindings::kprobe_insn_cache,
     addr: usize,
 ) -> bool {
-    let (at, pinned) = (TextAddr::new(addr as u64), Pinned::new());
+    let at = TextAddr::new(addr as u64);
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     if core::ptr::eq(_cache, &raw const bindings::kprobe_optinsn_slots) {
-        return DETOURS.covers(at, &pinned);
+        return DETOURS.covers(at);
     }
-    COPIES.covers(at, &pinned)
+    COPIES.covers(at)
 }

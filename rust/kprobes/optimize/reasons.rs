@@ -12,11 +12,9 @@ impl Registry {
         if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
             return None;
         }
-        let decided = point
-            .jump
-            .decided()
-            .and_then(|decided| decided.as_ref().err());
-        let why = decided.copied().or_else(|| self.points.blocker(point));
+        let decided = point.jump.decided();
+        let why = decided.and_then(|decided| decided.as_ref().err().copied());
+        let why = why.or_else(|| self.points.blocker(point));
         let switched_off = (!self.optimizer.allowed).then_some(Reason::SwitchedOff.into());
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);

@@ -55,11 +55,9 @@ impl Points {
             let Some(point) = at.and_then(|at| self.get(at)) else {
                 continue;
             };
-            match point.prepared() {
-                Some(prepared) if point.armed.is(Armed::Breakpoint) => {
-                    Current::recover(prepared, rest);
-                }
-                _ => (),
+            let prepared = point.prepared();
+            if let Some(prepared) = prepared.filter(|_| point.armed.is(Armed::Breakpoint)) {
+                Current::recover(prepared, rest);
             }
             recover_from_jump(point, from, code);
         }
