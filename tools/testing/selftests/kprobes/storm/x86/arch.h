@@ -117,6 +117,7 @@ static inline bool came_by_jump(const struct pt_regs *regs)
 {
 	return regs->sp == (unsigned long)(regs + 1);
 }
+
 #define ARCH_BELOW_THREAD	3
 #define ARCH_UNWINDS_OTHERS	true
 #define ARCH_MANY_CALLS	2000
