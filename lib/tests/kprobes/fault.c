@@ -301,18 +301,52 @@ static void H9_fault_handler_in_a_step_is_the_newest(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, clauses_told.probe, &newer.kp);
 }
 
-/* Nor is one that is disabled asked, where a step came into another hit. */
+/* Nor is one that is disabled asked. */
 static void H9_fault_handler_is_not_a_disabled_probes(struct kunit *test)
 {
 	clauses_told.times = 0;
 	PROBE_IN(older, clauses_load_site, .fault_handler = clauses_note_fault);
 	PROBE_IN(newer, clauses_load_site, .fault_handler = clauses_note_fault);
-	PROBE_IN(outer, clauses_move_site, .pre_handler = load_unmapped);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&newer.kp), 0);
-	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
-	KUNIT_EXPECT_EQ(test, outer.before, 1);
+	KUNIT_EXPECT_EQ(test, clauses_load(UNMAPPED), -EFAULT);
 	KUNIT_EXPECT_EQ(test, clauses_told.times, 1);
 	KUNIT_EXPECT_PTR_EQ(test, clauses_told.probe, &older.kp);
+}
+
+static void H9_fault_handler_is_not_asked_for_missed_hits(struct kunit *test)
+{
+	clauses_told.times = 0;
+	PROBE_IN(inner, clauses_load_site, .fault_handler = clauses_note_fault);
+	PROBE_IN(outer, clauses_move_site, .pre_handler = load_unmapped);
+	KUNIT_EXPECT_EQ(test, clauses_move(1), 6);
+	KUNIT_EXPECT_EQ(test, outer.before, 1);
+	KUNIT_EXPECT_EQ(test, inner.kp.nmissed, 1);
+	KUNIT_EXPECT_EQ(test, clauses_told.times, 0);
+}
+
+static int load_unmapped_again(struct kprobe *kp, struct pt_regs *regs,
+			       int trapnr)
+{
+	/* It would call itself for ever. */
+	if (!clauses_told.times++)
+		bare_result += clauses_load(UNMAPPED) == -EFAULT;
+	return 0;
+}
+
+/* Its own hits are missed, also where the instruction has faulted. */
+static void H9_fault_handler_may_hit_its_probe(struct kunit *test)
+{
+	clauses_told.times = 0;
+	bare_result = 0;
+	PROBE_IN(probe, clauses_load_site, .fault_handler = load_unmapped_again);
+	KUNIT_EXPECT_EQ(test, clauses_load(UNMAPPED), -EFAULT);
+	KUNIT_EXPECT_EQ(test, bare_result, 1);
+	KUNIT_EXPECT_EQ(test, clauses_told.times, 1);
+	KUNIT_EXPECT_EQ(test, probe.before, 1);
+	KUNIT_EXPECT_EQ(test, probe.kp.nmissed, 1);
+	/* The CPU is free again. */
+	KUNIT_EXPECT_EQ(test, clauses_load(&value), value);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
 }
 #endif
 
@@ -332,6 +366,8 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_fault_handler_is_the_running_probes),
 	KUNIT_CASE(H9_fault_handler_in_a_step_is_the_newest),
 	KUNIT_CASE(H9_fault_handler_is_not_a_disabled_probes),
+	KUNIT_CASE(H9_fault_handler_is_not_asked_for_missed_hits),
+	KUNIT_CASE(H9_fault_handler_may_hit_its_probe),
 #endif
 #include "fault_cases.h"
 	{}

@@ -302,9 +302,8 @@ fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> bool {
             at: Current::insn_addr(prepared),
             saved,
         });
-        let enabled = point.probes.iter().find(|probe| probe.is_enabled());
-        let probe = enabled.map(Probe::as_current).or_else(this_cpu::busy);
-        Current::set_current_probe(probe, pinned);
+        // No handler is called for a missed hit, also not for a fault of its step.
+        Current::set_current_probe(this_cpu::busy(), pinned);
     }
     true
 }

@@ -22,7 +22,7 @@ use kernel::prelude::*;
 ///
 /// If a stepped copy has faulted, the registers become the registers at the probed instruction,
 /// which the rest of the kernel expects, and the hit is over. The fault handler is not called for a
-/// fault of an interrupt or NMI that came during the hit, nor for a fault in a fault handler.
+/// fault of an interrupt or NMI that came during the hit, of a missed hit, or in a fault handler.
 pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let current = Current::current_probe(pinned);
     let cpu = Current::this_cpu(pinned);
@@ -35,11 +35,15 @@ pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> 
 }
 
 /// Calls a fault handler. The context is cleared meanwhile: the fault handler has interrupted
-/// another handler, and a `jprobe_return()` in the fault handler would end that one.
+/// another handler, and a `jprobe_return()` in the fault handler would end that one. The probe is
+/// the current one also after a step, so hits in its fault handler are missed.
 fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());
+    let current = Current::current_probe(pinned);
+    Current::set_current_probe(Some(probe.as_current()), pinned);
     let handled = probe.call_fault_handler(registers, trap);
+    Current::set_current_probe(current, pinned);
     context.set(outer);
     handled
 }
@@ -60,8 +64,7 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// Returns whether the stepped copy has faulted.
 pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
-    let hit = Current::this_cpu(pinned).now.get();
-    faults_in(&hit, registers, pinned).is_some()
+    faults_in(&Current::this_cpu(pinned).now.get(), registers, pinned).is_some()
 }
 
 fn faults_in<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a ArchInsn> {
