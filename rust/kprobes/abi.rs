@@ -39,10 +39,7 @@ use crate::{
     sys::{
         preempt,
         prelude::*,
-        probe::{
-            self,
-            CurrentProbe, //
-        },
+        probe,
         symbols, //
     }, //
 };
@@ -125,8 +122,8 @@ client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
     // SAFETY: Preemption is off, by the precondition.
-    let newest = unsafe { preempt::in_trap(|pinned| points::get_kprobe(at, pinned)) };
-    newest.map_or(core::ptr::null_mut(), CurrentProbe::to_word)
+    let newest = unsafe { preempt::pinned(|pinned| points::newest(at, pinned).map(Probe::as_c)) };
+    newest.unwrap_or(core::ptr::null_mut())
 }
 
 /// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
@@ -139,7 +136,7 @@ unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
 unsafe extern "C" fn rust_kprobes_is_registered(at: usize, probe: *mut bindings::kprobe) -> bool {
     let at = TextAddr::new(at as u64);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::in_trap(|pinned| points::is_registered(at, probe.cast(), pinned)) }
+    unsafe { preempt::pinned(|pinned| points::is_registered(at, probe.cast(), pinned)) }
 }
 
 /// # Safety

@@ -40,7 +40,7 @@
 //! | `kprobe_ftrace_handler()` | `hit/ftrace.rs` |
 //! | `optimized_callback()` | `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
-//! | `get_kprobe()` of other code | `registry/points.rs`: `get_kprobe()` |
+//! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: the reason that was stored then, for `unoptimized` |

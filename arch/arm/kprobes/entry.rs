@@ -31,7 +31,7 @@ unsafe extern "C" fn rust_kprobes_undefined(regs: *mut bindings::pt_regs) -> boo
     // them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::in_trap(|pinned| breakpoint(registers, pinned)) }
+    unsafe { preempt::pinned(|pinned| breakpoint(registers, pinned)) }
 }
 
 /// Handles the return of a hooked function to the trampoline.
@@ -47,5 +47,5 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     let registers = unsafe { &mut *regs };
     let frame = *Arm::sp(registers);
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
+    unsafe { preempt::pinned(|pinned| returns::returned(registers, frame, pinned)) }
 }

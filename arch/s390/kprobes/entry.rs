@@ -61,7 +61,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
         is_breakpoint && breakpoint(registers, pinned) || fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::in_trap(handle) }
+    unsafe { preempt::pinned(handle) }
 }
 
 /// If a copy of an instruction, or a detour, has faulted, makes the fault one of the original,
@@ -117,5 +117,5 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     let registers = unsafe { &mut *regs };
     let frame = *S390::sp(registers);
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
+    unsafe { preempt::pinned(|pinned| returns::returned(registers, frame, pinned)) }
 }

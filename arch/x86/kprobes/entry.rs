@@ -33,7 +33,7 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
     // SAFETY: By the precondition the trap has saved the registers, and no other code uses them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::in_trap(|pinned| breakpoint(registers, pinned)).into() }
+    unsafe { preempt::pinned(|pinned| breakpoint(registers, pinned)).into() }
 }
 
 /// Handles the return of a hooked function to the trampoline.
@@ -50,5 +50,5 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     // code uses them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::in_trap(|pinned| returns::returned(registers, frame, pinned)) }
+    unsafe { preempt::pinned(|pinned| returns::returned(registers, frame, pinned)) }
 }

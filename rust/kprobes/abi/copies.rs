@@ -49,7 +49,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
         jump::jumped(probes, registers, pinned);
     };
     // SAFETY: The detour has turned preemption off.
-    unsafe { preempt::in_trap(call) }
+    unsafe { preempt::pinned(call) }
 }
 
 /// Handles a fault on a CPU that handles a hit. Returns 1 if a fault handler has resolved it.
@@ -62,7 +62,7 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::in_trap(|pinned| fault::fault(registers, trap, pinned)) }.into()
+    unsafe { preempt::pinned(|pinned| fault::fault(registers, trap, pinned)) }.into()
 }
 
 /// Translates a fault in a copy of an instruction to a fault at the original address. Ends the hit

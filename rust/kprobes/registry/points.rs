@@ -30,7 +30,6 @@ use crate::{
         preempt::Pinned,
         probe::{
             Chain,
-            CurrentProbe,
             Probe, //
         }, //
     },
@@ -164,9 +163,8 @@ pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
 }
 
 /// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`find`].
-pub(crate) fn get_kprobe(at: TextAddr, pinned: &Pinned) -> Option<CurrentProbe> {
-    let point = find(at, pinned)?;
-    point.probes.iter().next().map(Probe::as_current)
+pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<&Probe> {
+    find(at, pinned)?.probes.iter().next()
 }
 
 /// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.

@@ -43,7 +43,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     // SAFETY: By the precondition a return probe begins with `p`, and only the hit uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
     // SAFETY: By the precondition preemption is off, and a function's entry was hit.
-    unsafe { preempt::in_trap(|pinned| hit::entered(probe, registers, pinned)) };
+    unsafe { preempt::pinned(|pinned| hit::entered(probe, registers, pinned)) };
     0
 }
 

@@ -69,13 +69,13 @@ impl Context {
     }
 }
 
-/// Calls `work` in a trap, where preemption is already off.
+/// Calls `work` where preemption is already off: in a trap, for example.
 ///
 /// # Safety
 ///
 /// Until the function returns, this task cannot be preempted.
 #[inline(always)]
-pub(crate) unsafe fn in_trap<T>(work: impl FnOnce(&Pinned) -> T) -> T {
+pub(crate) unsafe fn pinned<T>(work: impl FnOnce(&Pinned) -> T) -> T {
     // INVARIANT: By the precondition preemption is off. The caller enables it again:
     // `keep_disabled` keeps this value from enabling it.
     let pinned = Pinned(NotThreadSafe);

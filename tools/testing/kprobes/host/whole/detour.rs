@@ -184,5 +184,5 @@ unsafe extern "C" fn rust_kprobes_jumped(page: usize, registers: *mut bindings::
         return;
     };
     // SAFETY: Nothing else runs on this CPU.
-    unsafe { preempt::in_trap(|pinned| jump::jumped(probes, registers, pinned)) };
+    unsafe { preempt::pinned(|pinned| jump::jumped(probes, registers, pinned)) };
 }
