@@ -440,8 +440,7 @@ NOKPROBE_SYMBOL(__asan_memset);
 NOKPROBE_SYMBOL(__kasan_check_write);
 #endif
 
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-/* Runs a pass of the optimizer's worker; see sys/worker.rs. */
+/* Runs a pass of the worker; see sys/worker.rs. */
 static void __kprobes pass(struct work_struct *unused)
 {
 	rust_kprobes_optimize();
@@ -458,6 +457,7 @@ void __kprobes rust_kprobes_kick(bool now)
 		queue_delayed_work(system_long_wq, &rust_kprobes_worker, 5);
 }
 
+#ifdef CONFIG_RUST_KPROBES_JUMPS
 /* Without noinstr, Tasks RCU does not wait for probed code of idle tasks. */
 void __kprobes rust_kprobes_wait_for_tasks(void)
 {

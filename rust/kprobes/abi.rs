@@ -286,10 +286,11 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 /// # Safety
 ///
 /// Only the worker calls this.
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_optimize() {
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     worker::pass();
+    drop(slots::free_unused());
 }
 
 /// # Safety

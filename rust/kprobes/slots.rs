@@ -26,9 +26,10 @@
 //!   [`may_be_left_by_jump`](Pool::may_be_left_by_jump).
 //!
 //! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`free_unused`] frees the others, at the end of each unregistration. A pool notes the
-//! page from which it took the last slot. It looks at all pages only when that page is full, or, in
-//! `free_unused`, when a slot was given back.
+//! in use; [`free_unused`] frees the others, at the end of each unregistration, and of each pass of
+//! the worker, which slots that have waited wake. A pool notes the page from which it took the last
+//! slot. It looks at all pages only when that page is full, or, in `free_unused`, when a slot was
+//! given back.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -41,6 +42,7 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
+    model::opt_state::Wake,
     sys::{
         lock::{
             Guarded,
@@ -50,7 +52,8 @@ use crate::{
         probe::{
             Chain,
             EMPTY_CHAIN, //
-        }, //
+        },
+        worker, //
     },
     table::{
         Entry,
@@ -387,6 +390,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
         page.call_rcu_tasks();
     }
     page.free(waited);
+    worker::wake(Wake::Soon);
 }
 
 /// A slot in use, which a prepared instruction or a detour owns. Dropping it gives the slot back.
@@ -479,6 +483,10 @@ impl Drop for Slot {
 #[kernel::macros::kunit_tests(rust_kprobes_slots)]
 mod tests {
     use super::*;
+    use kernel::time::{
+        delay::fsleep,
+        Delta, //
+    };
 
     const PAGES: usize = 67;
 
@@ -548,5 +556,22 @@ mod tests {
         free_unused(&POOL);
         assert_eq!(pages(&POOL), POOL.min_pages);
         close(&POOL)
+    }
+
+    /// No probe is unregistered meanwhile.
+    #[test]
+    fn pages_that_were_left_by_jumps_are_given_back() -> Result<(), Refusal> {
+        let most = pages(&COPIES).max(COPIES.min_pages) + 1;
+        let mut many = take(&COPIES, PAGES * COUNT)?;
+        many.iter_mut().for_each(Slot::set_left_by_jump);
+        drop(many);
+        assert!(pages(&COPIES) > most);
+        let mut left = 300;
+        while pages(&COPIES) > most && left != 0 {
+            left -= 1;
+            fsleep(Delta::from_millis(100));
+        }
+        assert!(pages(&COPIES) <= most);
+        Ok(())
     }
 }

@@ -21,7 +21,6 @@ pub(crate) mod sort;
 pub(crate) mod symbols;
 pub(crate) mod text;
 pub(crate) mod this_cpu;
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod worker;
 
 /// The registers of the code that a trap interrupted.

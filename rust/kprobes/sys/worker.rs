@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The worker that writes jumps: wakes it, and waits for Tasks RCU and for its passes.
+//! The worker that writes jumps and frees slots: wakes it, and waits for Tasks RCU and its passes.
 //!
 //! The worker is a work item of C and not a thread: creating a thread could fail. The kernel runs
-//! the work item once at a time. Its function is in `optimize/worker.rs`.
+//! the work item once at a time. Its function is `rust_kprobes_optimize()`.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -17,12 +17,13 @@ pub(crate) fn wake(how: Wake) {
         Wake::Soon => false,
         Wake::Now => true,
     };
-    // SAFETY: The callers hold a mutex, so they may take the spinlock of the workqueue.
+    // SAFETY: The callers hold a mutex or no lock, so they may take the spinlock of the workqueue.
     unsafe { bindings::rust_kprobes_kick(now) };
 }
 
 /// Waits for a grace period of Tasks RCU: until each task has slept, gone to user space or been
 /// idle. The caller holds no lock.
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) fn wait_for_tasks() {
     // SAFETY: The caller is the worker, which may sleep.
     unsafe { bindings::rust_kprobes_wait_for_tasks() };
