@@ -448,13 +448,10 @@ static void __kprobes pass(struct work_struct *unused)
 
 DECLARE_DELAYED_WORK(rust_kprobes_worker, pass);
 
-/* Queues the worker, in a few ticks unless @now. A queued pass is not put off. */
-void __kprobes rust_kprobes_kick(bool now)
+/* Queues the worker, in a few ticks. A queued pass is not put off. */
+void __kprobes rust_kprobes_kick(void)
 {
-	if (now)
-		mod_delayed_work(system_long_wq, &rust_kprobes_worker, 0);
-	else
-		queue_delayed_work(system_long_wq, &rust_kprobes_worker, 5);
+	queue_delayed_work(system_long_wq, &rust_kprobes_worker, 5);
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS

@@ -156,7 +156,7 @@ void rust_kprobes_detour_resched(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);
-void rust_kprobes_kick(bool now);
+void rust_kprobes_kick(void);
 void rust_kprobes_wait_for_tasks(void);
 extern struct delayed_work rust_kprobes_worker;
 

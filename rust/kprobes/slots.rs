@@ -42,7 +42,6 @@ use crate::{
         AtomicUsize,
         Ordering, //
     },
-    model::opt_state::Wake,
     sys::{
         lock::{
             Guarded,
@@ -390,7 +389,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
         page.call_rcu_tasks();
     }
     page.free(waited);
-    worker::wake(Wake::Soon);
+    worker::wake();
 }
 
 /// A slot in use, which a prepared instruction or a detour owns. Dropping it gives the slot back.

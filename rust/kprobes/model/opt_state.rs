@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The optimization state of a probe point, and the state of the worker that writes the jumps.
+//! The optimization state of a probe point.
 //!
 //! ```text
 //!             queue                jump
@@ -130,54 +130,6 @@ impl Clock {
     }
 }
 
-/// The state of the worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Worker {
-    /// No pass is to begin.
-    Idle,
-    /// A pass begins soon: more points may be queued until then.
-    Kicked,
-    /// A pass begins at once.
-    Flushing,
-}
-
-/// The way to wake the worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Wake {
-    /// Do not wake the worker: a pass begins anyway.
-    Nothing,
-    /// Wake the worker for a pass soon.
-    Soon,
-    /// Wake the worker for a pass at once.
-    Now,
-}
-
-impl Worker {
-    /// Notes that a point was queued.
-    pub(crate) fn kick(&mut self) -> Wake {
-        if *self != Self::Idle {
-            return Wake::Nothing;
-        }
-        *self = Self::Kicked;
-        Wake::Soon
-    }
-
-    /// Notes that a task waits for the queued points.
-    pub(crate) fn flush(&mut self) -> Wake {
-        if *self == Self::Flushing {
-            return Wake::Nothing;
-        }
-        *self = Self::Flushing;
-        Wake::Now
-    }
-
-    /// Begins a pass. Points that are queued from now on need another pass.
-    pub(crate) fn begin_pass(&mut self) {
-        *self = Self::Idle;
-    }
-}
-
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_opt_state))]
 mod tests {
@@ -220,19 +172,5 @@ mod tests {
         let told = all.map(|state| (state.is_optimized(), state.has_jump()));
         let expected = [(false, false), (true, false), (true, true), (false, true)];
         assert_eq!(told, expected);
-    }
-
-    #[test]
-    fn the_worker_is_told_once() {
-        let mut worker = Worker::Idle;
-        assert_eq!(worker.kick(), Wake::Soon);
-        assert_eq!(worker.kick(), Wake::Nothing);
-        assert_eq!(worker.flush(), Wake::Now);
-        assert_eq!(worker.flush(), Wake::Nothing);
-        assert_eq!(worker.kick(), Wake::Nothing);
-        worker.begin_pass();
-        assert_eq!(worker.kick(), Wake::Soon);
-        worker.begin_pass();
-        assert_eq!(worker.flush(), Wake::Now);
     }
 }

@@ -104,7 +104,7 @@ impl Change<'_> {
         let detour = point.jump.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
             Current::redirect(prepared, Some(detour));
-            worker::wake(self.optimizer.worker.kick());
+            worker::wake();
         }
         Some(())
     }
@@ -122,7 +122,7 @@ impl Change<'_> {
             // Detours that wait for Tasks RCU will free memory.
             if why.reason.is_shortage() && slots::waiting() != 0 {
                 self.optimizer.short = true;
-                worker::wake(self.optimizer.worker.kick());
+                worker::wake();
             }
             return None;
         }

@@ -28,7 +28,6 @@ use kernel::prelude::*;
 pub(crate) fn pass() {
     let (period, short) = {
         let optimizer = &mut Registry::lock().optimizer;
-        optimizer.worker.begin_pass();
         (optimizer.queue.begin_wait(), take(&mut optimizer.short))
     };
     if period.is_some() || short {
@@ -86,14 +85,7 @@ fn consider_all(registry: &mut Registry) {
 
 /// Waits until no point waits for its jump.
 pub(crate) fn flush() {
-    loop {
-        {
-            let optimizer = &mut Registry::lock().optimizer;
-            if optimizer.queue.is_empty() {
-                return;
-            }
-            worker::wake(optimizer.worker.flush());
-        }
+    while !Registry::lock().optimizer.queue.is_empty() {
         worker::wait_for_pass();
     }
 }

@@ -11,7 +11,6 @@ use super::queue::{
 use crate::{
     arch::Current,
     contract::Jumps,
-    model::opt_state::Worker,
     prelude::*, //
 };
 use kernel::{
@@ -81,8 +80,6 @@ pub(crate) const BATCH: usize = 256;
 pub(crate) struct Optimizer {
     /// The points that will get or lose a jump.
     pub(crate) queue: Queue,
-    /// The state of the worker.
-    pub(crate) worker: Worker,
     /// Whether jumps are allowed, by `debug.kprobes-optimization`.
     pub(crate) allowed: bool,
     /// Whether a point has no detour because memory is short or too many detours wait for Tasks
@@ -99,7 +96,6 @@ impl Optimizer {
     /// The state at boot: no jumps are allowed before the worker can run.
     pub(crate) const NEW: Self = Self {
         queue: Queue::EMPTY,
-        worker: Worker::Idle,
         allowed: false,
         short: false,
         temporary: KVec::new(),

@@ -7,18 +7,12 @@
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use crate::model::opt_state::Wake;
 use kernel::bindings;
 
-/// Queues a pass of the worker. Does not wait for it.
-pub(crate) fn wake(how: Wake) {
-    let now = match how {
-        Wake::Nothing => return,
-        Wake::Soon => false,
-        Wake::Now => true,
-    };
+/// Queues a pass of the worker, in a few ticks, unless one is queued already. Does not wait for it.
+pub(crate) fn wake() {
     // SAFETY: The callers hold a mutex or no lock, so they may take the spinlock of the workqueue.
-    unsafe { bindings::rust_kprobes_kick(now) };
+    unsafe { bindings::rust_kprobes_kick() };
 }
 
 /// Waits for a grace period of Tasks RCU: until each task has slept, gone to user space or been

@@ -41,7 +41,7 @@ pub enum Event {
     TasksBegin,
     TasksOver,
     /// The worker is to begin a pass: at once, or soon.
-    Kicked(bool),
+    Kicked,
     /// Ftrace calls us from there: the one that watches, or the one that changes where to go on.
     FtraceAdded(u64, bool),
     /// Ftrace calls that one from there no more.
@@ -142,7 +142,7 @@ fn check(event: Event) {
         Event::Searched(..) => has(Lock::Text),
         // That may take long, and needs others to go on.
         Event::TasksBegin | Event::TasksOver => held.is_empty(),
-        Event::Kicked(_) => has(Lock::Registry),
+        Event::Kicked => true,
         Event::Synchronized => has(Lock::Cpus) && has(Lock::Text),
         // Each of these takes one of the inner locks, or waits for who may be waiting for it.
         Event::GracePeriod

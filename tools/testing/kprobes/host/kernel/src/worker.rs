@@ -9,6 +9,7 @@ static KICKED: AtomicBool = AtomicBool::new(false);
 
 pub fn does(pass: fn()) {
     *PASS.lock().unwrap() = Some(pass);
+    KICKED.store(false, Relaxed);
 }
 
 /// It begins a pass, if it is to; tells whether it did.
@@ -22,8 +23,9 @@ pub fn run() -> bool {
     true
 }
 
-pub(crate) fn kick() {
-    KICKED.store(true, Relaxed);
+/// Queues a pass; tells whether none was queued.
+pub(crate) fn kick() -> bool {
+    !KICKED.swap(true, Relaxed)
 }
 
 pub(crate) fn flush() {

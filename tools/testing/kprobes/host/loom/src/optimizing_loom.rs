@@ -20,9 +20,7 @@ use crate::{
         addr::TextAddr,
         opt_state::{
             State,
-            Unoptimize,
-            Wake,
-            Worker, //
+            Unoptimize, //
         },
     },
     queue::{
@@ -51,7 +49,6 @@ const BROKEN: u8 = 2;
 /// What the registry's lock is for.
 struct Registry {
     queue: Queue,
-    worker: Worker,
     node: Place,
     /// Is the breakpoint there? Is one in what the jump is over?
     armed: bool,
@@ -91,7 +88,6 @@ impl World {
             is_put_aside,
             registry: Mutex::new(Registry {
                 queue: Queue::EMPTY,
-                worker: Worker::Idle,
                 node: Place(Some(Node::new())),
                 armed: true,
                 blocked: false,
@@ -136,13 +132,6 @@ impl World {
             if !is_weak("divert") {
                 self.diverted.store(true, Release);
             }
-            let told = registry.worker.kick();
-            self.wake(registry, told);
-        }
-    }
-
-    fn wake(&self, registry: &mut Registry, how: Wake) {
-        if how != Wake::Nothing {
             registry.kicked = true;
             self.changed.notify_all();
         }
@@ -182,9 +171,6 @@ impl World {
     fn pass(&self) {
         let mut registry = self.registry.lock().unwrap();
         registry.kicked = false;
-        if !is_weak("idle") {
-            registry.worker.begin_pass();
-        }
         let period = registry.queue.begin_wait();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
@@ -203,7 +189,7 @@ impl World {
             }
         }
         if is_weak("idle") {
-            registry.worker.begin_pass();
+            registry.kicked = false;
         }
         registry.passes += 1;
         self.changed.notify_all();
@@ -399,8 +385,7 @@ fn work(world: &World) {
 fn flush(world: &World) {
     let mut registry = world.registry.lock().unwrap();
     while !registry.queue.is_empty() {
-        let (seen, tell) = (registry.passes, registry.worker.flush());
-        world.wake(&mut registry, tell);
+        let seen = registry.passes;
         while registry.passes == seen {
             registry = world.changed.wait(registry).unwrap();
         }

@@ -293,8 +293,10 @@ pub unsafe fn rust_kprobes_call_rcu_tasks(
 
 // The worker.
 
-pub unsafe fn rust_kprobes_kick(now: bool) {
-    events::during(Event::Kicked(now), worker::kick);
+pub unsafe fn rust_kprobes_kick() {
+    if worker::kick() {
+        events::during(Event::Kicked, || ());
+    }
 }
 
 pub unsafe fn rust_kprobes_wait_for_tasks() {

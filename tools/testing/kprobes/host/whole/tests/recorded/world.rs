@@ -27,6 +27,7 @@ impl World {
         faults::obstruct(None);
         tidy();
         one_page();
+        while worker::run() {}
         text::clear();
         events::history();
         events::at_every_moment(cpu::come_to_all);
@@ -88,7 +89,7 @@ impl World {
             Event::TasksAsked => "tasks".into(),
             Event::TasksBegin => "begin".into(),
             Event::TasksOver => "over".into(),
-            Event::Kicked(now) => if now { "hurry" } else { "kick" }.into(),
+            Event::Kicked => "kick".into(),
             Event::Detoured(_) => "detour".into(),
             Event::Jumped(at) => format!("jump-{}", self.name_of(at)),
             Event::Untailed(at) => format!("tail-{}", self.name_of(at)),
