@@ -113,14 +113,15 @@ impl Change<'_> {
 
     /// Has ftrace call us from a point, with the rights that the point's probes need.
     pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let changing = point.probes.keeps_breakpoint();
+        let changes = |probe: &Probe| probe.is_enabled() && probe.keeps_breakpoint();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
+                let changing = point.probes.keeps_breakpoint();
                 self.ftrace.add(point.at, changing)?;
                 point.armed.set(Armed::called(changing));
                 Ok(())
             }
-            _ if changing => self.hold_ipmodify(point),
+            _ if point.probes.iter().any(changes) => self.hold_ipmodify(point),
             _ => Ok(()),
         }
     }

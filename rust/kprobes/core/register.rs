@@ -152,9 +152,10 @@ fn refuse_registered<'a>(
 
 /// Checks whether a point that has probes can have this one, too.
 fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Result<(), Refusal> {
+    let is_other = |other: &Probe| other.is_jprobe() && !other.is(Flag::Gone);
     if !probe.is_jprobe() {
         Ok(())
-    } else if point.probes.iter().any(Probe::is_jprobe) {
+    } else if point.probes.iter().any(is_other) {
         Err(Refusal::SecondJprobe)
     } else if probe.is_enabled() {
         change.hold_ipmodify(point)

@@ -111,7 +111,7 @@ impl Reason {
     /// Returns whether the optimizer may decide differently the next time.
     pub(crate) fn is_temporary(self) -> bool {
         match self {
-            Self::Debugger | Self::CannotDecode | Self::ModuleComing => true,
+            Self::Debugger | Self::CannotRead | Self::CannotDecode | Self::ModuleComing => true,
             _ => self.is_shortage(),
         }
     }
@@ -190,6 +190,7 @@ mod tests {
             (Reason::DetoursWait, true),
             // A debugger's breakpoint was over a part of the function.
             (Reason::Debugger, false),
+            (Reason::CannotRead, false),
             (Reason::CannotDecode, false),
             (Reason::ModuleComing, false),
         ];
@@ -197,12 +198,7 @@ mod tests {
             assert!(reason.is_temporary());
             assert_eq!(reason.is_shortage(), is_shortage);
         }
-        let lasting = [
-            Reason::NearEnd,
-            Reason::CannotRead,
-            Reason::LocalBranch,
-            Reason::Ftrace,
-        ];
+        let lasting = [Reason::NearEnd, Reason::LocalBranch, Reason::Ftrace];
         for reason in lasting {
             assert!(!reason.is_temporary() && !reason.is_shortage());
         }

@@ -147,9 +147,16 @@ impl Change<'_> {
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
             Current::leaving(piece, image, &mut read, found, text)
         };
-        let lock = &mut self.text;
-        let image = self.images.with_branch_targets(&owner, at, lock, leaving)?;
-        let (last, text) = (&mut self.cache.targets, lock.get());
+        let (cache, lock) = (&mut self.cache, &mut self.text);
+        // Searching all text again would fail again.
+        cache.search_failed.map_or(Ok(()), Err)?;
+        let image = self.images.with_branch_targets(&owner, at, lock, leaving);
+        let unreadable = image
+            .as_ref()
+            .err()
+            .filter(|why| why.reason == Reason::CannotRead);
+        cache.search_failed = unreadable.copied();
+        let (image, last, text) = (image?, &mut cache.targets, lock.get());
         let targets = targets(last, &function, image, &mut read, text)?;
         let function = function.text;
         let detour = Current::make_detour(at, function, targets, prepared, image, &mut read, text)?;

@@ -43,7 +43,8 @@ impl Points {
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
-    /// Reads code that begins with an instruction and may have probe points anywhere.
+    /// Reads code that begins with an instruction and may have probe points anywhere. Fails where a
+    /// debugger's breakpoint hides an instruction.
     pub(crate) fn recover_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
         self.recover_insn(from, code)?;
         for offset in 1..code.len() {
@@ -51,8 +52,11 @@ impl Points {
             if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
                 continue;
             }
-            let at = from.after(offset as u64).ok();
-            let Some(point) = at.and_then(|at| self.get(at)) else {
+            let at = from.after(offset as u64).ok()?;
+            let Some(point) = self.get(at) else {
+                if Current::is_breakpoint(rest) && text::is_debugged(at) {
+                    return None;
+                }
                 continue;
             };
             let prepared = point.prepared();

@@ -28,6 +28,9 @@ pub(crate) struct SymbolCache {
     /// The branch targets of a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
+    /// Why the search of all text for branches has failed.
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    pub(crate) search_failed: Option<NoJump>,
 }
 
 impl SymbolCache {
@@ -38,6 +41,8 @@ impl SymbolCache {
             starts: KVec::new(),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             targets: None,
+            #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+            search_failed: None,
         }
     }
 

@@ -239,9 +239,10 @@ impl Probe {
     }
 
     /// Returns whether the probe has a handler that a jump cannot call: a post handler, or a
-    /// jprobe's handler, which the CPU enters before the function.
+    /// jprobe's handler, which the CPU enters before the function. If its text is gone, no handler
+    /// is called.
     pub(crate) fn keeps_breakpoint(&self) -> bool {
-        self.has_post_handler() || self.is_jprobe()
+        (self.has_post_handler() || self.is_jprobe()) && !self.is(Flag::Gone)
     }
 
     /// Returns whether `is_freed` holds for the memory of the probe, or for the code of a handler.

@@ -28,9 +28,8 @@ use crate::{
     sys::{
         blacklist,
         modules::{
-            ModRef, //
             Module,
-            Owner,
+            Owner, //
         },
         text, //
     }, //
@@ -181,7 +180,8 @@ impl Image {
         };
         Ok(Self {
             text,
-            coming: module.is_some_and(ModRef::is_coming),
+            // Init text is freed soon, and other text may be there then.
+            coming: module.is_some_and(|module| module.is_coming() || module.has_freed(at)),
             entries: tables::entries(module, text)?,
             branch_targets: None,
         })
