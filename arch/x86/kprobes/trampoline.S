@@ -32,7 +32,7 @@
 #include "ret.h"
 
 /* From the return address: the address of the word that points to the owner. */
-#define DETOUR_OWNER	-25
+#define DETOUR_OWNER	-32
 
 	.section .kprobes.text, "ax"
 

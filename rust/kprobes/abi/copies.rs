@@ -149,8 +149,8 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
     found.is_some()
 }
 
-/// Translates registers that an oops shows and no CPU continues with, if their address is in a
-/// detour. [`kprobe_fault_ip`] has translated registers in other copies.
+/// Translates registers that an oops shows and no CPU continues with, if their address is in a copy
+/// of an instruction or in a detour.
 ///
 /// # Safety
 ///
@@ -159,7 +159,7 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
 unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` may be written to and are not shared, by the precondition.
     let registers = unsafe { &mut *regs };
-    if let Some((at, pushed)) = of_detour(Current::ip(registers), &Pinned::new()) {
+    if let Some((at, pushed)) = original(Current::ip(registers)) {
         Current::set_ip(registers, at);
         let sp = Current::sp(registers);
         *sp = sp.wrapping_add(pushed);
@@ -170,17 +170,9 @@ unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
 fn original(at: TextAddr) -> Option<(TextAddr, usize)> {
     let pinned = slots::may_cover(at).then(Pinned::new)?;
     let copy = slots::original(at, &pinned).map(|at| (at, 0));
-    copy.or_else(|| of_detour(at, &pinned))
-}
-
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-fn of_detour(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
-    <Current as Jumps>::original(at, pinned)
-}
-
-#[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
-fn of_detour(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
-    None
+    #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+    let copy = copy.or_else(|| <Current as Jumps>::original(at, &pinned));
+    copy
 }
 
 /// Returns whether a slot has the address. Without jumps, C asks about copies only.

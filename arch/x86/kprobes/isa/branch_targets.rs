@@ -89,14 +89,16 @@ impl Thunks {
 }
 
 impl Indirect {
-    /// Returns whether `insn` at `at` is a jump that may lead anywhere in its function.
-    pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr) -> bool {
+    /// Returns whether `insn` at `at` is a jump that may lead anywhere in its function, which begins
+    /// at `start`.
+    pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr, start: TextAddr) -> bool {
         let Self::Anywhere(thunks) = self else {
             return false;
         };
         match (insn.flow(), thunks) {
             (Flow::IndirectJump(_) | Flow::FarJump, _) => true,
-            (Flow::Jump | Flow::ConditionalJump, Some(thunks)) => {
+            // At the start, ftrace may have a jump to a BPF trampoline.
+            (Flow::Jump | Flow::ConditionalJump, Some(thunks)) if at != start => {
                 insn.target(at).is_some_and(|to| thunks.may_be(to))
             }
             _ => false,
@@ -185,7 +187,7 @@ fn report(
     indirect: Indirect,
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
-    if indirect.leads_anywhere(insn, from) {
+    if indirect.leads_anywhere(insn, from, function.start()) {
         return Err(Reason::IndirectJump.at(from));
     }
     let taken = || address_taken(insn, from).filter(|_| function.contains(from));
@@ -225,7 +227,7 @@ pub(crate) fn leaving(
 ) -> Result<bool, NoJump> {
     let mut jumps = false;
     let mut look = |from: TextAddr, insn: &Insn| {
-        jumps |= indirect.leads_anywhere(insn, from);
+        jumps |= indirect.leads_anywhere(insn, from, piece.start());
         match insn.target(from) {
             Some(to) if !piece.contains(to) => found(to),
             _ => Ok(()),
@@ -611,6 +613,15 @@ mod indirect_tests {
     }
 
     #[test]
+    fn a_jump_at_the_start_is_ftraces() {
+        // jmp to a BPF trampoline; xor %ecx, %ecx; mov $7, %eax; ret
+        let text = [0xe9, 0, 0, 0x40, 0, 0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3];
+        let mut pretend = Pretend::of(&text);
+        pretend.indirect = retpolines();
+        assert_eq!(len(&pretend, 5), Ok(7));
+    }
+
+    #[test]
     fn calls_at_the_end_look_like_computed_gotos() {
         let mut pretend = Pretend::of(&TAIL);
         pretend.indirect = retpolines();
@@ -711,7 +722,7 @@ mod indirect_tests {
     fn jumps_to_thunks_are_indirect() {
         let retpolines = retpolines();
         let leads = |kind: Indirect, bytes: &[u8]| {
-            decode(bytes).is_ok_and(|insn| kind.leads_anywhere(&insn, START))
+            decode(bytes).is_ok_and(|insn| kind.leads_anywhere(&insn, START, at(1)))
         };
         let jump = |to: i32| {
             let [a, b, c, d] = (to - 5).to_le_bytes();

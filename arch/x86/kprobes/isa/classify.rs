@@ -10,8 +10,9 @@
 //! The decision has these steps, in this order:
 //!
 //! 1. [`restrict`] refuses instructions that cannot be probed.
-//! 2. All near branches are emulated ([`flow`](super::flow)), and so are NOP, ENDBR and the
-//!    instructions that read or write the interrupt flag.
+//! 2. All near branches are emulated ([`flow`](super::flow)), and so are NOP and the instructions
+//!    that read or write the interrupt flag. ENDBR is not: with FRED, the CPU that returns from the
+//!    trap still waits for one if an indirect branch has led there.
 //! 3. An instruction that changes the state of the CPU is stepped ([`restrict`]), so that no other
 //!    task runs before the probed code continues.
 //! 4. An instruction with an entry in the exception table is stepped. The instruction may fault on
@@ -117,7 +118,7 @@ fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
     }))
 }
 
-/// Returns the operation of NOP, ENDBR (copies would cost more) and accesses to flags.
+/// Returns the operation of NOP (a copy would cost more) and accesses to flags.
 fn other(insn: &Insn) -> Option<Op> {
     match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
@@ -130,7 +131,6 @@ fn other(insn: &Insn) -> Option<Op> {
             _ => None,
         },
         Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Some(Op::Nothing),
-        _ if is_endbr(insn) => Some(Op::Nothing),
         _ => None,
     }
 }
@@ -170,7 +170,7 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 /// * ENDBR is refused, since an indirect branch may lead there.
 pub(super) fn check_movable(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NoJump> {
     let reason = match classify(insn, next, false) {
-        Ok(Exec::Emulate(Op::Nothing)) if is_endbr(insn) => Reason::LandingPad,
+        Ok(_) if is_endbr(insn) => Reason::LandingPad,
         Ok(Exec::Emulate(Op::Count(..))) => Reason::ShortLoop,
         Ok(Exec::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => Reason::IndirectCall,
         Ok(_) | Err(Refusal::MovesCpuData | Refusal::InterruptReturn) => return Ok(()),
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn branches_and_flags_are_emulated() {
-        let cases: [(&[u8], Op); 21] = [
+        let cases: [(&[u8], Op); 20] = [
             (&[0xeb, 0xfe], Op::Jump(-2)),
             (&[0xe9, 0, 1, 0, 0], Op::Jump(0x100)),
             (&[0xe8, 0, 1, 0, 0], Op::Call(0x100)),
@@ -359,11 +359,12 @@ mod tests {
             (&[0x90], Op::Nothing),
             (&[0x66, 0x90], Op::Nothing),
             (&[0x0f, 0x1f, 0x44, 0, 0], Op::Nothing),
-            (&[0xf3, 0x0f, 0x1e, 0xfa], Op::Nothing),
         ];
         for (bytes, op) in cases {
             assert_eq!(exec(bytes), Ok(Exec::Emulate(op)));
         }
+        // ENDBR64
+        assert_eq!(exec(&[0xf3, 0x0f, 0x1e, 0xfa]), Ok(Exec::Boost));
         for bytes in [&[0xff, 0x15, 0, 0, 0, 0][..], &[0xff, 0x10]] {
             let is_call = matches!(exec(bytes), Ok(Exec::Emulate(Op::CallMemory(_))));
             assert!(is_call);

@@ -13,6 +13,8 @@
 //! * STI does not delay interrupts until after the next instruction. STI is refused if the next
 //!   instruction relies on that delay.
 //! * An indirect branch does not require ENDBR at its target.
+//! * An indirect branch to a non-canonical address leads to a canonical one, where the kernel has
+//!   no text. Otherwise the IRET of the trap would fault, with the base of GS of user space.
 //! * No shadow stack is updated; the kernel has none for itself.
 //!
 //! C counterpart: `kprobe_emulate_*` in
@@ -30,7 +32,7 @@ use crate::prelude::*;
 /// The operation of an instruction. Distances count from the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// NOP, ENDBR.
+    /// NOP.
     Nothing,
     /// CLI.
     DisableInterrupts,
@@ -108,10 +110,10 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
             }
         }
         Op::JumpTo(target) => target,
-        Op::JumpRegister(number) => frame.register(number),
-        Op::CallRegister(number) => call(frame.register(number), next, frame),
-        Op::JumpMemory(memory) => load(memory, next, frame)?,
-        Op::CallMemory(memory) => call(load(memory, next, frame)?, next, frame),
+        Op::JumpRegister(number) => canonical(frame.register(number)),
+        Op::CallRegister(number) => call(canonical(frame.register(number)), next, frame),
+        Op::JumpMemory(memory) => canonical(load(memory, next, frame)?),
+        Op::CallMemory(memory) => call(canonical(load(memory, next, frame)?), next, frame),
         _ => {
             flags(&op, frame);
             next.get()
@@ -131,7 +133,7 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
         Some(Op::Nothing) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
-            let to = frame.pop();
+            let to = canonical(frame.pop());
             let sp = frame.register(SP).wrapping_add(u64::from(release));
             frame.set_register(SP, sp);
             to
@@ -141,6 +143,17 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
     };
     frame.set_ip(to);
     true
+}
+
+/// Returns `to` if it is canonical, else an address of the kernel's half: it must not be a user's.
+#[inline(always)]
+fn canonical(to: u64) -> u64 {
+    let is_canonical = (to as i64) << 16 >> 16 == to as i64;
+    if is_canonical {
+        to
+    } else {
+        to | !0 << 47
+    }
 }
 
 /// Returns the address where a conditional jump continues.
@@ -314,6 +327,22 @@ mod tests {
     }
 
     #[test]
+    fn bad_pointers_lead_to_the_kernels_half() {
+        let mut frame = Fake::numbered();
+        for (pointer, ip) in [
+            (AT, AT),
+            (0x7fff_ffff_f000, 0x7fff_ffff_f000),
+            (0x6b6b_6b6b_6b6b_6b6b, 0xffff_eb6b_6b6b_6b6b),
+        ] {
+            frame.registers[1] = pointer;
+            // jmp *%rcx; call *%rcx
+            for code in [[0xff, 0xe1], [0xff, 0xd1]] {
+                assert!(run(&code, &mut frame) && frame.ip == ip);
+            }
+        }
+    }
+
+    #[test]
     fn conditions_are_those_of_the_flags() {
         // For each opcode: flags with which it jumps, flags with which it does not.
         let cases: [(u8, &[u64], &[u64]); 8] = [
@@ -411,7 +440,6 @@ mod tests {
         assert_eq!(to(&[0x2e, 0xe9, 0, 1, 0, 0], 0), Some(0x106));
         assert_eq!(to(&[0x90], 0), Some(1));
         assert_eq!(to(&[0x0f, 0x1f, 0x44, 0x00, 0x00], 0), Some(5));
-        assert_eq!(to(&[0xf3, 0x0f, 0x1e, 0xfa], 0), Some(4));
         let far = [0xd5, 0x00, 0xa1, 1, 2, 3, 4, 5, 6, 7, 8];
         assert_eq!(to(&far, 0), Some(0x0807_0605_0403_0201u64.wrapping_sub(AT)));
     }
@@ -423,7 +451,7 @@ mod tests {
             (&[0x2e, 0xe8, 0, 1, 0, 0], AT + 0x106),
             (&[0xff, 0xd0], 0),
             // RSP as it is before the push.
-            (&[0xff, 0xd4], STACK),
+            (&[0xff, 0xd4], STACK | !0 << 47),
         ];
         for (bytes, to) in cases {
             let mut frame = Fake::numbered();

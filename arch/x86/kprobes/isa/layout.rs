@@ -3,16 +3,17 @@
 //! Writes a detour, and maps addresses in a detour to original instructions.
 //!
 //! ```text
-//! A:          | jmp detour+8 |
+//! A:          | jmp detour+15 |
 //!
 //! detour:  0  the address of the word that names the probes whose handlers are called
-//!          8  push %rsp                  ss; its value is set later
-//!          9  push (%rsp)                sp
-//!         12  pushf                      flags
-//!         13  push $__KERNEL_CS          cs
-//!         15  push $A+1                  ip
-//!         20  call rust_kprobes_detour   orig_ax; its value is set later
-//!         25  | copy of insn 0 | copy of insn 1 | jmp A+length |
+//!          8  int3, 7 times
+//!         15  push %rsp                  ss; its value is set later
+//!         16  push (%rsp)                sp
+//!         19  pushf                      flags
+//!         20  push $__KERNEL_CS          cs
+//!         22  push $A+1                  ip
+//!         27  call rust_kprobes_detour   orig_ax; its value is set later
+//!         32  | copy of insn 0 | copy of insn 1 | jmp A+length |
 //! ```
 //!
 //! All detours share `rust_kprobes_detour` (`trampoline.S`). It saves the other registers, finds
@@ -53,10 +54,11 @@ use super::{
 use crate::prelude::*;
 
 /// The offset that the jump leads to.
-pub(crate) const ENTRY: u64 = 8;
+pub(crate) const ENTRY: u64 = 15;
 
-/// The offset of the copied part.
-pub(crate) const COPIED: u64 = 25;
+/// The offset of the copied part: in the upper half of a cache line. On CPUs with the ITS bug, only
+/// there returns and indirect jumps are safe.
+pub(crate) const COPIED: u64 = 32;
 
 /// The longest copied part: Jcc grows from 2 to 6 bytes, twice before the longest instruction; then
 /// the jump back.
@@ -68,7 +70,7 @@ pub(crate) const MAX_LEN: usize = COPIED as usize + CAPACITY;
 
 /// The offsets of the instructions before the copied part, and the number of bytes that the detour
 /// has pushed before each.
-const STEPS: [(u64, u64); 6] = [(8, 0), (9, 8), (12, 16), (13, 24), (15, 32), (20, 40)];
+const STEPS: [(u64, u64); 6] = [(15, 0), (16, 8), (19, 16), (20, 24), (22, 32), (27, 40)];
 
 /// The kernel's code segment.
 const KERNEL_CS: u8 = 0x10;
@@ -94,10 +96,13 @@ impl Detour {
         common: TextAddr,
     ) -> Result<Code, NoJump> {
         const PUSHES: [u8; 7] = [0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, KERNEL_CS];
+        const UNUSED: [u8; ENTRY as usize - 8] = [encode::INT3; ENTRY as usize - 8];
         let start = region.at();
         let code = Code::EMPTY;
         let mut detour = Self { at, code };
-        detour.put(start, |_| code.then(&word.to_le_bytes())?.then(&PUSHES))?;
+        detour.put(start, |_| {
+            code.then(&word.to_le_bytes())?.then(&UNUSED)?.then(&PUSHES)
+        })?;
         detour.put(start, |_| {
             encode::push_address(start.after(encode::INT3_LEN)?)
         })?;
@@ -393,9 +398,9 @@ mod tests {
     #[test]
     fn a_detour_pushes_the_registers_that_a_trap_saves() {
         let bytes = [
-            0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a,
-            0x10, 0x68, 0x01, 0, 0, 0x81, 0xe8, 0xe7, 0x0f, 0, 0, 0x31, 0xc9, 0x8b, 0x05, 0x1b,
-            0x02, 0, 0, 0xe9, 0xe2, 0xef, 0xff, 0xff,
+            0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+            0xcc, 0x54, 0xff, 0x34, 0x24, 0x9c, 0x6a, 0x10, 0x68, 0x01, 0, 0, 0x81, 0xe8, 0xe0,
+            0x0f, 0, 0, 0x31, 0xc9, 0x8b, 0x05, 0x14, 0x02, 0, 0, 0xe9, 0xdb, 0xef, 0xff, 0xff,
         ];
         let region = Pretend::of(&MOVED).region(0);
         let detour = region.and_then(|region| Detour::of(&region, at(THERE), WORD, at(COMMON)));
