@@ -193,34 +193,6 @@ static void nothing_after(struct kprobe *probe, struct pt_regs *regs,
 }
 NOKPROBE_SYMBOL(nothing_after);
 
-#ifdef CONFIG_KRETPROBES
-static int nothing_of_call(struct kretprobe_instance *call,
-			   struct pt_regs *regs)
-{
-	return 1;
-}
-NOKPROBE_SYMBOL(nothing_of_call);
-
-static void call_nothing(struct kretprobe *probe)
-{
-	WRITE_ONCE(probe->entry_handler, nothing_of_call);
-}
-
-static void take_return_probe_away(struct kretprobe *probe)
-{
-	unregister_kretprobe(probe);
-}
-#else
-/* This kernel has no return probes. */
-static void call_nothing(struct kretprobe *probe)
-{
-}
-
-static void take_return_probe_away(struct kretprobe *probe)
-{
-}
-#endif
-
 /*
  * The client was unregistered but could not be disarmed: its handlers are not
  * called any more, and its memory is not freed.
@@ -231,10 +203,8 @@ void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 
 	pr_warn("a probe of %pS could not be unregistered, and stays\n",
 		(void *)client->code);
-	/* The pre handler of a return probe is part of kprobes. */
-	if (client->return_probe)
-		call_nothing(client->return_probe);
-	else if (probe->pre_handler)
+	/* That of a return probe is part of kprobes, and its pool is gone. */
+	if (probe->pre_handler)
 		WRITE_ONCE(probe->pre_handler, nothing_before);
 	if (probe->post_handler)
 		WRITE_ONCE(probe->post_handler, nothing_after);
@@ -247,8 +217,8 @@ static void take_away(struct rust_kprobes_client *client)
 {
 	client->gone = true;
 	list_move(&client->list, &gone_clients);
-	if (client->return_probe)
-		take_return_probe_away(client->return_probe);
+	if (IS_ENABLED(CONFIG_KRETPROBES) && client->return_probe)
+		unregister_kretprobe(client->return_probe);
 	else
 		unregister_kprobe(client->probe);
 	rust_kprobes_wait_for_idle();

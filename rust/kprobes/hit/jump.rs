@@ -28,9 +28,7 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
     let summary = probes.summary();
     let Summary::SinglePreOnly(probe) = summary else {
         return match summary {
-            Summary::SingleWithPost(newest) | Summary::Several(newest) => {
-                each_jumped(newest, registers, pinned);
-            }
+            Summary::Several(newest) => each_jumped(newest, registers, pinned),
             _ => walk_jumped(probes, registers, pinned),
         };
     };
@@ -60,16 +58,18 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
 #[inline(never)]
 fn unlikely() {}
 
-/// Calls the pre handlers of the enabled probes.
+/// Calls the pre handlers of the enabled probes. A probe that keeps the breakpoint was added after
+/// the CPU took the jump. It is missed: a detour calls no post handler, and cannot continue where a
+/// pre handler says.
 #[cold]
 #[inline(never)]
 fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
-        make_current(probe, pinned);
-        // The jprobe was added after the CPU took the jump. A detour cannot continue in the
-        // jprobe's handler.
-        if probe.call_pre_handler(registers) && probe.is_jprobe() {
+        if probe.keeps_breakpoint() {
             probe.miss();
+        } else {
+            make_current(probe, pinned);
+            probe.call_pre_handler(registers);
         }
     }
     Current::set_current_probe(None, pinned);

@@ -112,7 +112,9 @@ pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &
 #[inline(never)]
 fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     let list = List::of_this_task(pinned);
-    let Some(last) = list.latest().and_then(with_address) else {
+    // Calls that never returned may be in front of the one that returns now.
+    let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
+    let Some(last) = found.or_else(|| list.latest().and_then(with_address)) else {
         return report::nowhere_to_return();
     };
     let to = last.return_address();

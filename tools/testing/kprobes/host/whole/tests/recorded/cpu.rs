@@ -92,6 +92,13 @@ pub fn come_by_jump(at: u64) -> u64 {
     to
 }
 
+/// A CPU that has taken the jump at an address earlier comes to the detour now.
+pub fn come_late(at: u64, detour: u64) {
+    let mut registers = registers(at + 1);
+    // SAFETY: Registers of our own, and nothing else runs on this CPU.
+    window(|| unsafe { c::rust_kprobes_jumped(detour as usize, &mut registers) });
+}
+
 pub fn come_to(at: u64) {
     // Miri has no per-CPU data.
     let came = if !cfg!(miri) {

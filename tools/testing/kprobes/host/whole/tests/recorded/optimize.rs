@@ -46,6 +46,8 @@ pub(crate) fn world() -> World {
     client::unregister(&first);
     work();
     rcu_tasks::grace_period();
+    // Slots have become free.
+    work();
     events::at_every_moment(cpu::be_put_aside_everywhere);
     events::history();
     world
@@ -213,6 +215,18 @@ fn a_handler_after_the_instruction_takes_the_jump_out_first() {
 }
 
 #[test]
+fn a_late_cpu_misses_such_a_probe() {
+    let mut world = world();
+    let (place, first) = jumped(&mut world);
+    let detour = cpu::come_by_jump(place);
+    let second = client::registered([Client::around(place)]);
+    let calls = || (first[0].calls().0, second[0].calls(), second[0].missed());
+    let before = calls();
+    cpu::come_late(place, detour);
+    assert_eq!(calls(), (before.0 + 1, before.1, before.2 + 1));
+}
+
+#[test]
 fn a_probe_without_such_a_handler_changes_nothing() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
@@ -317,7 +331,7 @@ fn a_flush_ends_when_nothing_is_queued() {
     world.story();
     flush();
     let pass = "lock unlock begin over lock [ jump-a sync sync sync ] unlock";
-    world.has_told(&format!("lock hurry unlock {pass} lock unlock"));
+    world.has_told(&format!("lock unlock {pass} lock unlock"));
     flush();
     world.has_told("lock unlock");
     // What is queued anew in the middle is waited for, too.
