@@ -89,8 +89,8 @@ impl Thunks {
 }
 
 impl Indirect {
-    /// Returns whether `insn` at `at` is a jump that may lead anywhere in its function, which begins
-    /// at `start`.
+    /// Returns whether `insn` at `at` is a jump that may lead anywhere in its function, which
+    /// begins at `start`.
     pub(super) fn leads_anywhere(&self, insn: &Insn, at: TextAddr, start: TextAddr) -> bool {
         let Self::Anywhere(thunks) = self else {
             return false;
