@@ -61,7 +61,7 @@ fn judge(regs: *mut bindings::pt_regs) {
     let caller = address((&raw const bindings::rust_kprobes_test_ran).cast());
     let function = FUNCTION.load(Ordering::Relaxed);
     let function = function..function.wrapping_add(LONGEST);
-    let is_detour = DETOURS.covers(TextAddr::new(ip as u64), &Pinned::new());
+    let is_detour = DETOURS.covers(TextAddr::new(ip as u64));
     let after = |number: usize| trace.get(number).copied().unwrap_or_default();
     // What is called by the function is near it, and returns to it.
     let called = function.contains(&after(1)) && after(2) == caller;
