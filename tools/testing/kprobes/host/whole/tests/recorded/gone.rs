@@ -121,6 +121,31 @@ fn a_modules_tables_are_read_once_while_it_stays() {
 }
 
 #[test]
+fn tables_of_text_that_will_be_freed_are_not_kept() {
+    let mut world = World::new();
+    let (first, last) = (world.place(&MOVE), world.place(&JUMP));
+    let (begin, end) = (first.min(last), first.max(last) + 1);
+    let clients = [Client::at(first.max(last))];
+    // It is live, and its text for the beginning is still there.
+    modules::load(Layout {
+        init: begin..end,
+        ..Layout::default()
+    });
+    assert_eq!(client::register(&clients), ENOENT.to_errno());
+    // It is freed, and another one comes to a part of it.
+    modules::load(Layout {
+        core: end - 1..end,
+        trap: Some(end - 1),
+        ..Layout::default()
+    });
+    world::comes();
+    modules::set_coming(false);
+    assert_eq!(client::register(&clients), EINVAL.to_errno());
+    world::go(false);
+    modules::unload();
+}
+
+#[test]
 fn a_place_is_made_anew_when_text_comes_again() {
     let mut world = World::new();
     let place = world.place(&MOVE);

@@ -465,6 +465,25 @@ fn nobody_writes_to_text_that_goes() {
 }
 
 #[test]
+fn a_handler_after_the_instruction_that_is_gone_takes_no_jump() {
+    let mut world = world();
+    let place = world.place(&MOVES);
+    let layout = Layout::of(place..place + MOVES.len() as u64);
+    modules::load(layout.clone());
+    let gone = client::registered([Client::around(place)]);
+    world::go(false);
+    text::come_again(place);
+    modules::load(layout);
+    let new = client::registered([Client::at(place)]);
+    work();
+    assert_eq!(jumps(), [place]);
+    client::unregister(&new);
+    client::unregister(&gone);
+    world::go(false);
+    modules::unload();
+}
+
+#[test]
 fn a_forgotten_probe_leaves_its_jump_before_its_module() {
     let mut world = world();
     let (_, forgotten) = jumped(&mut world);
