@@ -79,11 +79,9 @@ impl Link {
 pub(crate) enum Summary<'a> {
     /// The only probe, without a post handler.
     SinglePreOnly(&'a Probe),
-    /// The only probe, with a post handler.
-    SingleWithPost(&'a Probe),
     /// The newest of several probes without post handlers.
     Several(&'a Probe),
-    /// Each of the probes has to be checked.
+    /// All others: each of the probes has to be checked.
     Walk,
 }
 
@@ -222,9 +220,8 @@ impl Chain {
         let probe = noted.map_addr(|addr| addr & !KIND_BITS);
         // SAFETY: By the invariant this is such a probe, or NULL.
         match unsafe { probe.as_ref() } {
-            Some(probe) if kind == SINGLE_WITH_POST => Summary::SingleWithPost(probe),
-            Some(probe) => Summary::Several(probe),
-            None => Summary::Walk,
+            Some(probe) if kind == SEVERAL => Summary::Several(probe),
+            _ => Summary::Walk,
         }
     }
 

@@ -193,7 +193,7 @@ impl World {
             Summary::Several(newest) => {
                 List::from(newest).for_each(|probe| called.before(probe, self))
             }
-            Summary::SingleWithPost(_) | Summary::Walk => {
+            Summary::Walk => {
                 let plain = chain.iter().filter(|probe| probe.is_enabled());
                 plain.for_each(|probe| called.before(probe, self));
             }
