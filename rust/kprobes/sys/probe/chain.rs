@@ -211,18 +211,16 @@ impl Chain {
     #[inline(always)]
     pub(crate) fn summary(&self) -> Summary<'_> {
         let noted = self.summary.load(Ordering::Acquire);
-        let kind = noted.addr() & KIND_BITS;
-        if kind == 0 {
+        if noted.addr() & KIND_BITS == 0 {
             // SAFETY: By the invariant this is a probe that was in the chain, and stays as long as
             // the chain is borrowed.
             return Summary::SinglePreOnly(unsafe { &*noted });
         }
-        let probe = noted.map_addr(|addr| addr & !KIND_BITS);
-        // SAFETY: By the invariant this is such a probe, or NULL.
-        match unsafe { probe.as_ref() } {
-            Some(probe) if kind == SEVERAL => Summary::Several(probe),
-            _ => Summary::Walk,
+        if noted.addr() & SINGLE_WITH_POST != 0 {
+            return Summary::Walk;
         }
+        // SAFETY: The only bit is `SEVERAL`, so by the invariant this is such a probe, too.
+        Summary::Several(unsafe { &*noted.wrapping_byte_sub(SEVERAL) })
     }
 
     /// Returns the only probe, with or without a post handler, if it is plain.
