@@ -40,7 +40,7 @@ pub enum Event {
     TasksAsked,
     TasksBegin,
     TasksOver,
-    /// The worker is to begin a pass: at once, or soon.
+    /// The worker is to begin a pass soon.
     Kicked,
     /// Ftrace calls us from there: the one that watches, or the one that changes where to go on.
     FtraceAdded(u64, bool),

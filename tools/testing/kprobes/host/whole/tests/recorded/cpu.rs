@@ -79,13 +79,11 @@ fn steps(at: u64) -> bool {
 /// A CPU comes to the jump at an address; tells where it leads.
 pub fn come_by_jump(at: u64) -> u64 {
     let before = running();
-    let mut registers = registers(at + 1);
     let mut code = [0; JUMP_LEN as usize];
     text::look(at, &mut code, false);
     let distance = i32::from_le_bytes([code[1], code[2], code[3], code[4]]);
     let to = (at + JUMP_LEN).wrapping_add_signed(distance.into());
-    // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    window(|| unsafe { c::rust_kprobes_jumped(to as usize, &mut registers) });
+    come_late(at, to);
     if running() != before || text::detoured(to) != Some(at) {
         events::wrong(format!("a CPU came to {to:#x} by the jump at {at:#x}"));
     }
