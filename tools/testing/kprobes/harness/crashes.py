@@ -18,8 +18,6 @@ from ktap import Result, logged, verdict
 
 WARNING = 'WARNING: '
 _SITE = 'kprobes_unrecoverable_site'
-_SLEPT = 'handler sleep_in_handler+0x'
-_WAITS = 'waits in a copy of a probed instruction'
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,7 @@ class Crash:
     says: tuple[str, ...]
     # A complaint of the kernel that is wanted; all others fail.
     splat: str | None = None
-    # How often it may come.
-    most: int = 1000
+    most: int = 1000    # how often it may come
     needs: str = ''     # an option of the kernel
     of_c: bool = True   # does a kernel with kprobes in C go on after it?
 
@@ -71,22 +68,25 @@ CRASHES = (
     # said once. Then it is not, and the task must not go back there.
     Crash('handler_that_sleeps',
           ('sleeps: registered, a jump', 'BUG: scheduling while atomic',
-           _WAITS, WARNING, _SLEPT, WARNING, 'sleeps: back with 6',
+           'waits in a copy of a probed instruction', WARNING,
+           'handler sleep_in_handler+0x', WARNING, 'sleeps: back with 6',
            'BUG: scheduling while atomic', 'sleeps: unregistered',
            '{bug}', 'sleeps: goes'),
           f'BUG: scheduling while atomic|{WARNING}', most=4,
           needs='RUST_KPROBES_CHECK_HANDLERS', of_c=False),
-    # A call whose frame is not what it was, twice, and a task that comes to
-    # the trampoline though it is in no call. C's words; the warning is given
-    # once.
+    # A handler that dies in a detour: its CPU handles hits after that.
+    Crash('handler_that_dies',
+          ('dies: registered, a jump', '{bug}', 'dies: unregistered: 1 hits of 1'),
+          needs='X86_64', of_c=False),
+    # Two calls whose frames are wrong, then a task that comes to the trampoline
+    # and is in no call. C's words; the warning is given once.
     Crash('K5_lost_way',
           (WARNING, 'lost_way: 1 back of 1, 0 told',
            'lost_way: 2 back of 2, 0 told', 'lost_way: goes',
            'rethook: rethook: Return address not found! '
            'Maybe there is a bug in the kernel', '{bug}'),
           WARNING, most=1),
-    # A hit without end. C's words. On s390x the step is over when a handler of
-    # traps runs.
+    # A hit without end. C's words. On s390x a trap's handler runs after the step.
     Crash('H4_U7_unrecoverable',
           ('Unrecoverable kprobe detected.', 'Dump kprobe:',
            f'.symbol_name = {_SITE}, .offset = 0, .addr = {_SITE}',

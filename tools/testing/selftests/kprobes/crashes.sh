@@ -37,6 +37,10 @@ handler_that_sleeps() {
 	load kprobes_crash how=sleeps && rmmod kprobes_crash
 }
 
+handler_that_dies() {
+	load kprobes_crash how=dies && rmmod kprobes_crash
+}
+
 K5_lost_way() {
 	trampoline=$(grep ' arch_rethook_trampoline$' /proc/kallsyms)
 	load kprobes_crash how=lost_way trampoline="0x${trampoline%% *}" &&

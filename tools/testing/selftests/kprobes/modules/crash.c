@@ -93,10 +93,12 @@ static int on_oops(struct notifier_block *block, unsigned long what, void *data)
 
 static struct notifier_block oopses = { .notifier_call = on_oops };
 
-static int hit_after(void *unused)
+void await_jump(const struct kprobe *kp)
 {
-	kprobes_no_fixup_after();
-	return 0;
+	int moments = 1000;
+
+	while (!is_jump(kp) && moments--)
+		msleep(20);
 }
 
 /* Until the thread is no more: by itself, or because it was killed. */
@@ -116,37 +118,52 @@ int run_in_thread(int (*function)(void *), void *data, int cpu)
 	return 0;
 }
 
+static int call_after(void *unused)
+{
+	kprobes_no_fixup_after();
+	return 0;
+}
+
+/* Says whether CPU 0 handles a hit now. */
+static int hit_after(const char *what, const char *how)
+{
+	struct kprobe after = {
+		.symbol_name = "kprobes_no_fixup_after",
+		.pre_handler = count_hit,
+	};
+	int err = register_kprobe(&after);
+
+	if (err)
+		return err;
+	hits = 0;
+	err = run_in_thread(call_after, NULL, 0);
+	pr_info("%s: %s: %d hits of 1 after\n", what, how, hits);
+	unregister_kprobe(&after);
+	return err;
+}
+
 int try_division(const char *how, kprobe_post_handler_t post,
 		 void (*function)(void), const char *symbol,
-		 bool (*is_ready)(const struct kprobe *kp))
+		 void (*await)(const struct kprobe *kp))
 {
 	struct kprobe site = {
 		.symbol_name = symbol,
 		.pre_handler = count_hit,
 		.post_handler = post,
 	};
-	struct kprobe after = {
-		.symbol_name = "kprobes_no_fixup_after",
-		.pre_handler = count_hit,
-	};
-	int err = register_die_notifier(&oopses) ?: register_kprobe(&site) ?:
-		  register_kprobe(&after);
-	int moments = 1000;
+	int err = register_die_notifier(&oopses) ?: register_kprobe(&site);
 
 	if (err)
 		return err;
 	divided = site.addr;
-	while (is_ready && !is_ready(&site) && moments--)
-		msleep(20);
+	if (await)
+		await(&site);
 	pr_info("no_fixup: %s: registered\n", how);
 	hits = 0;
 	given = "nothing";
 	err = run_in_thread(divide, function, 0);
 	pr_info("no_fixup: %s: %d hits of 1, given the %s\n", how, hits, given);
-	hits = 0;
-	err = err ?: run_in_thread(hit_after, NULL, 0);
-	pr_info("no_fixup: %s: %d hits of 1 after\n", how, hits);
-	unregister_kprobe(&after);
+	err = err ?: hit_after("no_fixup", how);
 	unregister_kprobe(&site);
 	unregister_die_notifier(&oopses);
 	return err;
@@ -261,12 +278,11 @@ static DECLARE_DELAYED_WORK(unregistering, unregister_sleeping);
 
 static int sleeps(void)
 {
-	int err = register_kprobe(&sleeping), moments = 1000;
+	int err = register_kprobe(&sleeping);
 
 	if (err)
 		return err;
-	while (!is_jump(&sleeping) && moments--)
-		msleep(20);
+	await_jump(&sleeping);
 	pr_info("sleeps: registered, %s jump\n", is_jump(&sleeping) ? "a" : "no");
 	err = run_in_thread(call_and_sleep, NULL, -1);
 	schedule_delayed_work(&unregistering, HZ / 2);
@@ -274,6 +290,29 @@ static int sleeps(void)
 	flush_delayed_work(&unregistering);
 	pr_info("sleeps: goes\n");
 	return err;
+}
+
+/* A handler that dies in a jump: the kernel goes on, and the CPU handles hits. */
+static int die_in_handler(struct kprobe *p, struct pt_regs *regs)
+{
+	BUG();
+}
+
+static int dies(void)
+{
+	static struct kprobe dying = {
+		.symbol_name = "kprobes_sleeps_target",
+		.pre_handler = die_in_handler,
+	};
+	int err = register_kprobe(&dying);
+
+	if (err)
+		return err;
+	await_jump(&dying);
+	pr_info("dies: registered, %s jump\n", is_jump(&dying) ? "a" : "no");
+	err = run_in_thread(call_and_sleep, NULL, 0);
+	unregister_kprobe(&dying);
+	return err ?: hit_after("dies", "unregistered");
 }
 
 /*
@@ -318,7 +357,7 @@ module_param(how, charp, 0);
 
 static const struct how hows[] = {
 	HOW(unrecoverable), HOW(no_fixup), HOW(not_watched), HOW(lost_way),
-	HOW(posts), HOW(sleeps), {}
+	HOW(posts), HOW(sleeps), HOW(dies), {}
 };
 
 static int result;

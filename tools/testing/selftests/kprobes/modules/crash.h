@@ -25,7 +25,8 @@ int survives(const char *how, const char *symbol, void (*hit)(void));
 int run_in_thread(int (*function)(void *), void *data, int cpu);
 int try_division(const char *how, kprobe_post_handler_t post,
 		 void (*function)(void), const char *symbol,
-		 bool (*is_ready)(const struct kprobe *kp));
+		 void (*await)(const struct kprobe *kp));
+void await_jump(const struct kprobe *kp);
 
 /* A function in assembly. */
 #define FUNCTION(name, body)						\

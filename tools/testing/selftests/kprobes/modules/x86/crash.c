@@ -110,7 +110,7 @@ FUNCTION("kprobes_lost_way_return_to",
 static int no_fixup_jump(void)
 {
 	return try_division("jumps", NULL, kprobes_no_fixup_jump,
-			    "kprobes_no_fixup_jump_site", is_jump);
+			    "kprobes_no_fixup_jump_site", await_jump);
 }
 
 /*
