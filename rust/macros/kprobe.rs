@@ -185,17 +185,17 @@ impl FromFunction {
     }
 }
 
-/// Returns code that takes arguments of these types from `arguments`, each at its place.
+/// Returns code that takes arguments of these types from `__arguments`, each at its place.
 fn taken(types: &[Type]) -> TokenStream {
     let taken = types
         .iter()
-        .map(|of| quote_spanned!(at(of) => arguments.take::<#of>(),));
+        .map(|of| quote_spanned!(at(of) => __arguments.take::<#of>(),));
     quote!(#(#taken)*)
 }
 
 /// Returns code that begins to take arguments of these types, if there are any.
 fn begun(types: &[Type]) -> Option<TokenStream> {
-    (!types.is_empty()).then(|| quote!(let mut arguments = call.arguments();))
+    (!types.is_empty()).then(|| quote!(let mut __arguments = __call.arguments();))
 }
 
 /// Returns the place of errors about `of`. Names at this place are those of the generated code.

@@ -176,7 +176,7 @@ impl Leave {
     /// Returns code for the return value, if the function takes it.
     fn value(&self) -> TokenStream {
         self.value_type()
-            .map(|of| quote_spanned!(at(of) => call.value::<#of>()))
+            .map(|of| quote_spanned!(at(of) => __call.value::<#of>()))
             .unwrap_or_default()
     }
 }

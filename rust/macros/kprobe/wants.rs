@@ -98,10 +98,11 @@ impl Wants {
         Ok(())
     }
 
-    /// Returns code for the arguments `state` and `call`, as far as the function takes them.
+    /// Returns code for the state and the call, as far as the function takes them. Its names, and
+    /// those of all code here, are none that a client gives to a handler.
     pub(super) fn told(&self) -> TokenStream {
-        let state = self.state.as_ref().map(|_| quote!(state,));
-        let call = self.call.then(|| quote!(call,));
+        let state = self.state.as_ref().map(|_| quote!(__state,));
+        let call = self.call.then(|| quote!(__call,));
         quote!(#state #call)
     }
 
@@ -110,8 +111,8 @@ impl Wants {
     pub(super) fn names(&self, reads: bool) -> [TokenStream; 2] {
         let name = |used, name| if used { name } else { quote!(_) };
         [
-            name(self.state.is_some(), quote!(state)),
-            name(self.call || reads, quote!(call)),
+            name(self.state.is_some(), quote!(__state)),
+            name(self.call || reads, quote!(__call)),
         ]
     }
 }

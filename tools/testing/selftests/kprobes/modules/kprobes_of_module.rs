@@ -21,20 +21,20 @@ module! {
 }
 
 #[kprobe(symbol = "kprobes_target:kprobes_target_untraced")]
-fn on_call(hits: &Atomic<usize>, _value: c_int) {
+fn call(hits: &Atomic<usize>, _value: c_int) {
     hits.fetch_add(1, Relaxed);
 }
 
 struct OfModule {
-    by_both: EntryProbe<on_call>,
-    by_one: EntryProbe<on_call>,
-    by_attribute: EntryProbe<on_call>,
+    by_both: EntryProbe<call>,
+    by_one: EntryProbe<call>,
+    by_attribute: EntryProbe<call>,
 }
 
 impl kernel::Module for OfModule {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let here = ProcessContext::here()?;
-        let register = |place| EntryProbe::<on_call>::register(&here, place, Atomic::new(0));
+        let register = |place| EntryProbe::<call>::register(&here, place, Atomic::new(0));
         let elsewhere = register(Place::in_module(c"kprobes_target", c"kernel_clone")).err();
         if elsewhere.map(|refused| refused.reason()) != Some(Reason::UnknownSymbol) {
             pr_err!("there is a kernel_clone() in kprobes_target: {elsewhere:?}\n");
@@ -46,7 +46,7 @@ impl kernel::Module for OfModule {
                 c"kprobes_target_untraced",
             ))?,
             by_one: register(Place::symbol(c"kprobes_target:kprobes_target_untraced"))?,
-            by_attribute: on_call::register(&here, Atomic::new(0))?,
+            by_attribute: call::register(&here, Atomic::new(0))?,
         })
     }
 }
