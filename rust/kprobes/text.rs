@@ -24,7 +24,4 @@ mod tables;
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 pub(crate) use image::Image;
-pub(crate) use image::{
-    Images,
-    Stage, //
-};
+pub(crate) use image::Images;

@@ -71,19 +71,26 @@ pub(super) fn is_target(at: TextAddr, read: ReadText<'_>) -> Result<bool, Refusa
     if let Some((_, targets)) = searched.iter().find(|(text, _)| text.contains(at)) {
         return Ok(targets.has(at));
     }
-    let Some(text) = text_around(at) else {
+    // The caller has seen that the text may be probed.
+    let owner = modules::owner(at, |_| true)?;
+    let Some(module) = owner.module() else {
         return Ok(false);
     };
-    let targets = Targets::of(&[text], read)?;
+    let part = module.part(at).ok_or(Refusal::NotText)?;
+    let part_of = |kind| module.parts().nth(kind as usize).unwrap_or(part);
+    let text = [
+        part_of(bindings::mod_mem_type_MOD_TEXT),
+        part_of(bindings::mod_mem_type_MOD_INIT_TEXT),
+    ];
+    // Init text may execute what stays, but not once the module is initialized.
+    let text = match module.module().is_coming() {
+        true => text.as_slice(),
+        false => core::slice::from_ref(&part),
+    };
+    let targets = Targets::of(text, read)?;
     let has = targets.has(at);
-    searched.push((text, targets), GFP_KERNEL)?;
+    searched.push((part, targets), GFP_KERNEL)?;
     Ok(has)
-}
-
-/// The text of the module that `at` is in. The caller keeps the module.
-fn text_around(at: TextAddr) -> Option<TextRange> {
-    let module = modules::owner(at).ok()?;
-    module.module()?.part(at)
 }
 
 /// The targets in some text, in ascending order.

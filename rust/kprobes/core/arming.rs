@@ -20,7 +20,10 @@ use crate::{
         prelude::*,
         symbol_cache::SymbolCache, //
     },
-    sys::sort, //
+    sys::{
+        sort,
+        text, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -70,7 +73,8 @@ impl Change<'_> {
             point.armed.set(Armed::Breakpoint);
             Some(prepared)
         });
-        Current::arm(&mut breakpoints, self.text.get());
+        let text = self.text.get_or_insert_with(text::Lock::new);
+        Current::arm(&mut breakpoints, text);
     }
 
     /// Removes the breakpoints of these points, which have no jumps.
@@ -84,7 +88,8 @@ impl Change<'_> {
             point.armed.set(Armed::No);
             Some(prepared)
         });
-        Current::disarm(&mut breakpoints, self.text.get());
+        let text = self.text.get_or_insert_with(text::Lock::new);
+        Current::disarm(&mut breakpoints, text);
     }
 
     /// Arms one point, by its kind.

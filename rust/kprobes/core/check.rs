@@ -31,19 +31,13 @@ use crate::{
     sys::{
         blacklist,
         ftrace,
-        modules::{
-            self,
-            Owner, //
-        },
+        modules::Owner,
         symbols::{
             self,
             Function, //
         }, //
     },
-    text::{
-        Images,
-        Stage, //
-    }, //
+    text::Images, //
 };
 
 /// Returns the address that a client names, and whether it is the entry of a function.
@@ -86,10 +80,7 @@ pub(super) fn check_and_classify(
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
     }
-    let owner = modules::owner(at)?;
-    if images.stage(&owner) == Stage::Unannounced {
-        return Err(Refusal::ModuleComing);
-    }
+    let owner = images.owner(at)?;
     let function = cache.function(at)?;
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);

@@ -32,7 +32,8 @@ use crate::{
         prelude::GFP_KERNEL,
         report,
         text, //
-    }, //
+    },
+    table::Retired, //
 };
 
 /// A callback of a client of the core for probe `number` of a batch, before it is registered: finds
@@ -58,13 +59,17 @@ pub(crate) fn up_to_refused(
 ) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
     for chunk in clients.chunks(CHUNK) {
+        // Points whose text was freed. They are freed after the registry is unlocked.
+        let mut replaced = Retired::new();
         let registry = &mut *Registry::lock();
         let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
         for client in chunk {
             let registered = client.ok_or(Refusal::NoProbe).and_then(|probe| {
                 let mut found = None;
                 begin(&registry.points, done, &mut found)
-                    .and_then(|()| register_one(registry, probe, &mut found, &mut batch))
+                    .and_then(|()| {
+                        register_one(registry, probe, &mut found, &mut batch, &mut replaced)
+                    })
                     .inspect_err(|&refusal| {
                         registry.refused.note(Refused::new(probe, found, refusal))
                     })
@@ -83,6 +88,7 @@ fn register_one(
     probe: &'static Probe,
     found: &mut Option<TextAddr>,
     batch: &mut Batch,
+    replaced: &mut Retired<Point>,
 ) -> Result<(), Refusal> {
     let place = check::resolve(probe.target()?, &mut batch.cache)?;
     *found = Some(place.at);
@@ -90,7 +96,7 @@ fn register_one(
     let kind = add_or_prepare(&mut registry.change(), place, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
-        let inserted = registry.points.insert(place.at, point);
+        let inserted = registry.points.insert(place.at, point, replaced);
         inserted.inspect_err(|_| probe.unlink())?;
         batch.cache.note_start(place.at);
     }
@@ -175,7 +181,8 @@ fn check_and_prepare(
     let PointKind::Breakpoint(check::KnownStart { start, function }) = kind else {
         return Ok(PointKind::Ftrace);
     };
-    let (points, text) = (change.points, change.text.get());
+    let points = change.points;
+    let text = change.text.get_or_insert_with(text::Lock::new);
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Current::check_boundary(start, at, &mut read)?;
     let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;

@@ -30,15 +30,12 @@ use crate::{
     },
     slots,
     sys::{
-        modules,
+        modules::ModRef,
         symbols::Function,
         text,
         worker, //
     },
-    text::{
-        branch_targets::Found,
-        Stage, //
-    }, //
+    text::branch_targets::Found, //
 };
 use kernel::prelude::*;
 
@@ -137,9 +134,10 @@ impl Change<'_> {
     fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
         // Either fails if the module is being unloaded.
         let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
-        let owner = modules::owner(at).map_err(|_| Reason::CannotRead)?;
+        let owner = self.images.owner(at).map_err(|_| Reason::CannotRead)?;
+        let module = owner.module().map(ModRef::module);
         // `check::module_sorted` considers the point again.
-        if self.images.stage(&owner) != Stage::Sorted {
+        if module.is_some_and(|module| self.images.is_unsorted(module)) {
             return Err(Reason::ModuleComing.into());
         }
         let points = self.points;
@@ -156,7 +154,8 @@ impl Change<'_> {
             .err()
             .filter(|why| why.reason == Reason::CannotRead);
         cache.search_failed = unreadable.copied();
-        let (image, last, text) = (image?, &mut cache.targets, lock.get());
+        let (image, last) = (image?, &mut cache.targets);
+        let text = lock.get_or_insert_with(text::Lock::new);
         let targets = targets(last, &function, image, &mut read, text)?;
         let function = function.text;
         let detour = Current::make_detour(at, function, targets, prepared, image, &mut read, text)?;

@@ -10,7 +10,8 @@ use crate::{
             Optimizer, //
         },
         prelude::*, //
-    }, //
+    },
+    sys::text, //
 };
 use kernel::prelude::*;
 
@@ -65,7 +66,7 @@ impl Change<'_> {
             return;
         }
         let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
-        Current::unoptimize(&detours, self.text.get());
+        Current::unoptimize(&detours, self.text.get_or_insert_with(text::Lock::new));
         // Redirect hits back only now: before this, a hit that resumed in the text would have run
         // the jump's displacement bytes.
         while let Some(at) = queue.next_unoptimized(all) {

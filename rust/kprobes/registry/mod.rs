@@ -97,7 +97,7 @@ pub(crate) struct Change<'a> {
     /// The symbol cache of the change. `core::arming::Batch` replaces it by that of the batch.
     pub(crate) cache: SymbolCache,
     /// The lock of the kernel's text, taken when text is first written or decoded.
-    pub(crate) text: text::Lazy,
+    pub(crate) text: Option<text::Lock>,
 }
 
 impl Registry {
@@ -115,7 +115,7 @@ impl Registry {
             ftrace: &mut self.ftrace,
             images: &mut self.images,
             cache: SymbolCache::new(),
-            text: text::Lazy::new(),
+            text: None,
         }
     }
 }

@@ -221,15 +221,20 @@ impl Points {
     }
 
     /// Inserts a point, or replaces a point whose text was freed. The new point takes over the
-    /// probes of the old one, which stay gone.
-    pub(crate) fn insert(&mut self, at: TextAddr, point: Point) -> Result<(), Refusal> {
+    /// probes of the old one, which stay gone. `retired` gets the old point.
+    pub(crate) fn insert(
+        &mut self,
+        at: TextAddr,
+        point: Point,
+        retired: &mut Retired<Point>,
+    ) -> Result<(), Refusal> {
         let new = Entry::new(at, point)?;
         match self.table.get(at) {
             None => self.table.insert(new),
             Some(old) => {
                 new.value.probes.append(&old.probes);
-                // No hit is in freed text; dropping the old point waits until that is certain.
-                self.table.replace(new).map(drop)
+                retired.push(self.table.replace(new)?);
+                Ok(())
             }
         }
     }

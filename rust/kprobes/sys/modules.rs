@@ -43,26 +43,27 @@ impl ModRef {
         self.0
     }
 
-    /// Returns the part of the module that has an address: text that was allocated together.
-    pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
+    /// Returns the parts of the module, in the order of C's `enum mod_mem_type`: memory that was
+    /// allocated together.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = TextRange> {
         // SAFETY: The loader has allocated the parts before it calls the notifiers.
         let parts = unsafe { self.0.read(|module| module.mem) };
-        parts.iter().find_map(|part| {
+        parts.into_iter().map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
-            let part = TextRange::with_len(start, part.size.into()).ok()?;
-            part.contains(at).then_some(part)
+            let end = start.get().wrapping_add(part.size.into());
+            TextRange::new(start, TextAddr::new(end))
         })
     }
 
-    /// Returns whether the module is being initialized, or will be.
-    pub(crate) fn is_coming(&self) -> bool {
-        // SAFETY: The state is one word, so a racing read finds a valid state.
-        unsafe { self.0.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING }
+    /// Returns the part of the module that has an address.
+    pub(crate) fn part(&self, at: TextAddr) -> Option<TextRange> {
+        self.parts().find(|part| part.contains(at))
     }
 
-    /// Returns whether the text at an address is init text, and the module was initialized.
+    /// Returns whether the text at an address was init text, and the module was initialized. Once
+    /// init memory is about to be freed, the address is in no part of the module.
     pub(crate) fn has_freed(&self, at: TextAddr) -> bool {
-        self.0.contains(at, true) && !self.is_coming()
+        !self.0.is_coming() && (self.0.contains(at, true) || !self.0.has(at))
     }
 }
 
@@ -74,19 +75,27 @@ impl Drop for ModRef {
 }
 
 /// Returns the owner of the text at an address. Refuses an address that is not text, or is text of
-/// a module that is being unloaded.
-pub(crate) fn owner(at: TextAddr) -> Result<Owner, Refusal> {
+/// a module that is being unloaded, or that is being loaded and is not `announced`: if the load
+/// fails, such a module is freed at once, also if there are references.
+pub(crate) fn owner(
+    at: TextAddr,
+    announced: impl FnOnce(Module) -> bool,
+) -> Result<Owner, Refusal> {
     // SAFETY: The function only compares the address.
     if unsafe { bindings::core_kernel_text(at.get() as usize) } != 0 {
         return Ok(Owner::Kernel);
     }
-    let pinned = with(at, true, |module| {
+    let owner = with(at, true, |module| {
+        if module.is_coming() && !announced(module) {
+            return Err(Refusal::ModuleComing);
+        }
         // SAFETY: RCU keeps the module from being freed while `with` calls this.
         let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
         // INVARIANT: The reference was taken just now.
-        pinned.then(|| Owner::Module(ModRef(module)))
+        let owner = pinned.then(|| Owner::Module(ModRef(module)));
+        owner.ok_or(Refusal::ModuleGoing)
     });
-    pinned.ok_or(Refusal::NotText)?.ok_or(Refusal::ModuleGoing)
+    owner.ok_or(Refusal::NotText)?
 }
 
 /// Returns whether this address is in a module that is loaded.
@@ -137,6 +146,12 @@ impl Module {
         // SAFETY: By the invariant the module is not freed. By the precondition no word except the
         // state is read while it changes.
         field(unsafe { self.0.as_ref() })
+    }
+
+    /// Returns whether the module is being initialized, or will be.
+    pub(crate) fn is_coming(&self) -> bool {
+        // SAFETY: The state is one word, so a racing read finds a valid state.
+        unsafe { self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING }
     }
 
     /// Returns whether this address is in the module.

@@ -40,26 +40,6 @@ impl Drop for Lock {
     }
 }
 
-/// The lock, taken when it is first needed.
-pub(crate) struct Lazy(Option<Lock>);
-
-impl Lazy {
-    /// Makes a lock that is not taken.
-    pub(crate) fn new() -> Self {
-        Self(None)
-    }
-
-    /// Returns the lock. It is held from now on.
-    pub(crate) fn get(&mut self) -> &mut Lock {
-        self.0.get_or_insert_with(Lock::new)
-    }
-
-    /// Releases the lock, if it was taken.
-    pub(crate) fn release(&mut self) {
-        self.0 = None;
-    }
-}
-
 /// Calls `cond_resched()`, between two pieces of long work. The caller holds no lock that other
 /// tasks need.
 pub(crate) fn cond_resched() {

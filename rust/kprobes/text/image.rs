@@ -28,6 +28,7 @@ use crate::{
     sys::{
         blacklist,
         modules::{
+            self,
             Module,
             Owner, //
         },
@@ -38,17 +39,6 @@ use kernel::prelude::*;
 
 /// How many parts of modules are kept.
 const MOST_PARTS: usize = 64;
-
-/// How far the load of the text's owner is.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// No notifier was called for the module yet: its text may not be probed.
-    Unannounced,
-    /// The text may be probed. The tables are not in order yet, so there are no jumps.
-    Probeable,
-    /// The tables are in order.
-    Sorted,
-}
 
 /// The images that were read.
 pub(crate) struct Images {
@@ -96,17 +86,12 @@ impl Images {
         self.coming.contains(&(module, false))
     }
 
-    /// Returns how far the load of `owner` is.
-    pub(crate) fn stage(&self, owner: &Owner) -> Stage {
-        let Some(module) = owner.module().filter(|module| module.is_coming()) else {
-            return Stage::Sorted;
-        };
-        let mut coming = self.coming.iter();
-        match coming.find(|(other, _)| module.module() == *other) {
-            Some((_, true)) => Stage::Sorted,
-            Some((_, false)) => Stage::Probeable,
-            None => Stage::Unannounced,
-        }
+    /// Returns the owner of the text at an address. Refuses text of a module that is being loaded
+    /// and for which no notifier was called yet, or whose load has failed.
+    pub(crate) fn owner(&self, at: TextAddr) -> Result<Owner, Refusal> {
+        modules::owner(at, |module| {
+            self.coming.iter().any(|(coming, _)| *coming == module)
+        })
     }
 
     /// Returns the image that has `at`, an address in text of `owner`. The caller does not hold the
@@ -134,7 +119,7 @@ impl Images {
         &mut self,
         owner: &Owner,
         at: TextAddr,
-        lock: &mut text::Lazy,
+        lock: &mut Option<text::Lock>,
         leaving: Leaving<'_>,
     ) -> Result<&Image, NoJump> {
         let module = owner.module();
@@ -144,7 +129,7 @@ impl Images {
         }
         let known = self.known(owner, at);
         if known.is_none_or(|image| image.branch_targets.is_none()) {
-            lock.release();
+            *lock = None;
             let image = self.image(owner, at).map_err(|_| Reason::NoMemory)?;
             let text = module.map_or_else(blacklist::core_text, |_| image.text);
             let found = BranchTargets::read(module, image.text, text, leaving)?;
@@ -181,7 +166,8 @@ impl Image {
         Ok(Self {
             text,
             // Init text is freed soon, and other text may be there then.
-            coming: module.is_some_and(|module| module.is_coming() || module.has_freed(at)),
+            coming: module
+                .is_some_and(|module| module.module().is_coming() || module.has_freed(at)),
             entries: tables::entries(module, text)?,
             branch_targets: None,
         })

@@ -5,10 +5,7 @@
 use super::*;
 use crate::{
     sys::{
-        modules::{
-            self,
-            Owner, //
-        },
+        modules::Owner,
         symbols, //
     },
     text::{
@@ -30,8 +27,7 @@ fn metadata() -> Result<&'static Image, NoJump> {
             X86::leaving(piece, image, &mut text::read, found, text)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
-        let lock = &mut text::Lazy::new();
-        images.with_branch_targets(&Owner::Kernel, at, lock, leaving)?;
+        images.with_branch_targets(&Owner::Kernel, at, &mut None, leaving)?;
         IMAGES.populate(images);
     }
     let image = IMAGES.as_ref().and_then(Images::kernel);
@@ -92,10 +88,12 @@ mod cases {
     fn text_for_the_beginning_is_not_known() -> Result<(), NoJump> {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
-        if let Ok(owner) = modules::owner(at) {
+        if let Ok(owner) = Images::NONE.owner(at) {
             let leaving = &mut |_, _, _: Found<'_>, _: &mut text::Lock| Ok(false);
-            let (mut images, lock) = (Images::NONE, &mut text::Lazy::new());
-            let said = images.with_branch_targets(&owner, at, lock, leaving).err();
+            let mut images = Images::NONE;
+            let said = images
+                .with_branch_targets(&owner, at, &mut None, leaving)
+                .err();
             assert_eq!(said, Some(NoJump::from(Reason::InitText)));
         }
         Ok(())

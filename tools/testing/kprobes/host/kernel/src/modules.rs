@@ -13,6 +13,10 @@ pub struct Layout {
     pub core: Range<u64>,
     /// The only instruction that `BUG()` traps on.
     pub trap: Option<u64>,
+    /// What is for its beginning is freed while its tables are read.
+    pub init_goes: bool,
+    /// Its load fails as soon as a reference was taken.
+    pub load_fails: bool,
 }
 
 impl Layout {
@@ -62,7 +66,20 @@ pub fn reads() -> usize {
 
 pub(crate) fn trap() -> Option<u64> {
     READS.fetch_add(1, Relaxed);
-    MODULE.lock().unwrap().as_ref()?.trap
+    let mut module = MODULE.lock().unwrap();
+    let layout = module.as_mut()?;
+    if layout.init_goes {
+        layout.init = 0..0;
+    }
+    layout.trap
+}
+
+/// Takes a reference.
+pub(crate) fn get() -> bool {
+    if matches!(&*MODULE.lock().unwrap(), Some(layout) if layout.load_fails) {
+        set_coming(false);
+    }
+    true
 }
 
 pub fn set_coming(coming: bool) {

@@ -63,6 +63,35 @@ fn a_module_that_is_coming_waits_for_us_to_be_told() {
 }
 
 #[test]
+fn a_load_that_fails_meanwhile_is_seen() {
+    let mut world = World::new();
+    let place = world.place(&MOVE);
+    modules::load(Layout {
+        load_fails: true,
+        ..Layout::of(place..place + 1)
+    });
+    modules::set_coming(true);
+    assert_eq!(client::register(&[Client::at(place)]), EAGAIN.to_errno());
+    modules::set_coming(false);
+    modules::unload();
+}
+
+#[test]
+fn init_text_that_is_freed_meanwhile_is_seen() {
+    let mut world = World::new();
+    let init = world.place(&JUMP);
+    modules::load(Layout {
+        init: init..init + 1,
+        init_goes: true,
+        ..Layout::default()
+    });
+    world::comes();
+    modules::set_coming(false);
+    assert_eq!(client::register(&[Client::at(init)]), ENOENT.to_errno());
+    modules::unload();
+}
+
+#[test]
 fn a_load_that_fails_late_is_told_once() {
     let mut world = World::new();
     let place = world.place(&MOVE);
@@ -158,7 +187,7 @@ fn a_place_is_made_anew_when_text_comes_again() {
     world.story();
     let new = client::registered([Client::at(place)]);
     // The old place is freed only when nobody can be in it.
-    world.has_told("lock [ copy copy ] wait free tasks [ break-a sync ] unlock");
+    world.has_told("lock [ copy copy ] [ break-a sync ] unlock wait free tasks");
     let calls = old[0].calls();
     cpu::come_to(place);
     assert_eq!(old[0].calls(), calls);
