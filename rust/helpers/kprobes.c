@@ -24,11 +24,15 @@ rust_helper_kernel_stack_pointer(struct pt_regs *regs)
 
 /*
  * Not named after the function, as bindgen would take arm's own function, which is
- * not exported.
+ * not exported. At the end of a stack, that one reads what lies behind.
  */
 __rust_helper unsigned long
 rust_helper_kprobe_stack_nth(struct pt_regs *regs, unsigned int n)
 {
+#ifdef CONFIG_ARM
+	if (n >= (-regs->ARM_sp & (THREAD_SIZE - 1)) / sizeof(long))
+		return 0;
+#endif
 	return regs_get_kernel_stack_nth(regs, n);
 }
 

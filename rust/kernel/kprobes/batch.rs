@@ -215,6 +215,8 @@ impl<K: AnyPlace> Batch<K> {
             let (array, count) = array(&mut prepared.0);
             // SAFETY: The sites were made just now, and do not move until `drop`.
             if let Err(error) = unsafe { K::Raw::register(array, count) } {
+                // Those before the refused one were registered.
+                clients::wait_for_idle();
                 drop(prepared);
                 return Err(who_is_refused::<K>(here, places, error));
             }

@@ -133,6 +133,18 @@ mod cases {
         workqueue, //
     };
 
+    /// Where a stack begins, what lies behind it may be unmapped.
+    #[cfg(CONFIG_ARM)]
+    #[test]
+    fn nothing_is_read_behind_a_stack() -> Result {
+        let behind = KVVec::from_elem(1_u8, 2 * 8192, GFP_KERNEL)?;
+        let mut registers: bindings::pt_regs = pin_init::zeroed();
+        registers.uregs[13] = behind.as_ptr().addr().next_multiple_of(8192);
+        // SAFETY: The registers exist.
+        assert_eq!(unsafe { bindings::kprobe_stack_nth(&mut registers, 0) }, 0);
+        Ok(())
+    }
+
     /// The function that most tests probe.
     const PROBED: Place<'static> = Place::symbol(c"rust_kernel_kprobes_probed");
 
