@@ -8,6 +8,7 @@
 
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/irq_work.h>
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
@@ -69,6 +70,27 @@ unsigned int __kprobes rust_kprobes_context(void)
 unsigned int __weak __kprobes rust_kprobes_interrupted_context(void)
 {
 	return rust_kprobes_context();
+}
+
+/* The end of the interrupt is enough: it may preempt the task. */
+static void __kprobes nothing_to_do(struct irq_work *unused)
+{
+}
+
+static DEFINE_PER_CPU(struct irq_work, resched_work) =
+	IRQ_WORK_INIT_HARD(nothing_to_do);
+
+/*
+ * Called with interrupts off where preemption was turned on, and may be due. The
+ * return from a breakpoint's trap does not preempt the task, so a pending reschedule
+ * would wait for the next interrupt: raise one. A back end whose traps preempt has
+ * its own.
+ */
+void __weak __kprobes rust_kprobes_resched_soon(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched() &&
+	    !rust_kprobes_interrupted_context())
+		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
 /* Returns the bytes from @sp to the end of a stack that is aligned to its size. */

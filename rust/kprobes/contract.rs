@@ -15,9 +15,9 @@
 //!
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
-//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint), and that of the trampoline
-//! of return probes. Entries that all architectures share are in `abi.rs`, `abi/copies.rs`,
-//! `abi/ftrace.rs`, `returns/abi.rs` and `jprobes/abi.rs`.
+//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint). Entries that all
+//! architectures share are in `abi.rs`, `abi/copies.rs`, `abi/ftrace.rs`, `returns/abi.rs` and
+//! `jprobes/abi.rs`.
 
 mod isa;
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
@@ -172,6 +172,25 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Restores each instruction, and waits once until all CPUs see all of them.
     fn disarm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
+
+    /// Calls `write`, which writes text, and returns when every CPU sees the new text. The default
+    /// is for back ends with a function `rust_kprobes_change_text()` in C.
+    #[allow(dead_code)] // x86 does without.
+    fn change_text<F: FnMut(&mut text::Lock)>(write: F, text: &mut text::Lock) {
+        /// # Safety
+        ///
+        /// `data` points to a function and the text lock, which nothing else uses meanwhile.
+        unsafe extern "C" fn call<F: FnMut(&mut text::Lock)>(data: *mut c_void) -> c_int {
+            // SAFETY: By the precondition, nothing else uses them.
+            let (write, text) = unsafe { &mut *data.cast::<(F, &mut text::Lock)>() };
+            write(text);
+            0
+        }
+        let mut data = (write, text);
+        // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the
+        // read lock of the CPUs.
+        unsafe { bindings::rust_kprobes_change_text(Some(call::<F>), (&raw mut data).cast()) };
+    }
 
     /// Replaces the breakpoint in `code`, which was read from the probed address, by the original
     /// bytes.
@@ -406,6 +425,13 @@ pub(crate) unsafe trait Returns: Machine {
     /// Returns the value that identifies the frame of the function whose entry `registers` are at
     /// (x86: sp).
     fn frame(registers: &Registers) -> usize;
+
+    /// The function has returned to the trampoline, which has saved `registers`: returns the same
+    /// value.
+    #[inline(always)]
+    fn frame_returned(registers: &mut Registers) -> usize {
+        Self::frame(registers)
+    }
 
     /// Returns the address that this function returns to.
     ///

@@ -55,9 +55,30 @@ extern struct mutex rust_kprobes_mutex;
 extern struct mutex rust_kprobes_slots_mutex;
 extern const struct kprobe rust_kprobes_busy;
 
+/*
+ * Begins accesses to memory that may fault: no fault handler is called for that.
+ * Preemption is off.
+ */
+static nokprobe_inline struct kprobe *rust_kprobes_nofault_begin(void)
+{
+	struct kprobe *running = kprobe_running();
+
+	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
+	pagefault_disable();
+	return running;
+}
+
+/* Ends them. @running is what the function above has returned. */
+static nokprobe_inline void rust_kprobes_nofault_end(struct kprobe *running)
+{
+	pagefault_enable();
+	__this_cpu_write(current_kprobe, running);
+}
+
 void rust_kprobes_cpus_read_lock(void);
 void rust_kprobes_cpus_read_unlock(void);
 void *rust_kprobes_slot_page(void);
+void rust_kprobes_change_text(int (*change)(void *data), void *data);
 void rust_kprobes_call_rcu_tasks(struct rcu_head *head, rcu_callback_t done);
 void rust_kprobes_ksymbol(unsigned long page, bool gone, const char *name);
 bool rust_kprobes_is_gate(unsigned long addr);

@@ -3,7 +3,7 @@
 //! Kprobes.
 //!
 //! In reading order, from the words to the interface. Each layer uses earlier layers only, except
-//! for a back end: it also uses `slots`, and its `entry.rs` calls `hit` and `returns`.
+//! for a back end: it also uses `slots`, and its `entry.rs` calls `hit`.
 //!
 //! - [`atomics`]: the atomics of `core`, or of a model checker;
 //! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
@@ -32,7 +32,9 @@
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arming.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
-//! | `kprobes_module_callback()` | `core/gone.rs` |
+//! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
+//! | `enable_kprobe()`, `disable_kprobe()` | `core/enable.rs` |
+//! | `kprobes_module_callback()`, `kill_kprobe()` | `core/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `hit_nested()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
@@ -45,6 +47,8 @@
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: the reason that was stored then, for `unoptimized` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
+//! | `arch_prepare_optimized_kprobe()`, `arch_optimize_kprobes()` | `arch/*/kprobes/jump.rs` |
+//! | `register_kretprobe()` | `returns/register.rs` |
 //! | `pre_handler_kretprobe()`, `rethook_trampoline_handler()` | `returns/hit.rs` |
 
 // Without one of these options, some code is unused. Only x86 uses all code: on other architectures

@@ -42,10 +42,8 @@ use super::{
         insn::Insn, //
     },
     machine::{
-        change,
         put,
-        Arm,
-        Write, //
+        Arm, //
     },
     prepare::{
         ArchInsn,
@@ -56,6 +54,7 @@ use crate::{
     contract::{
         ForEachPoint,
         Jumps,
+        Machine,
         ReadText, //
     },
     model::text_metadata::TextMetadata,
@@ -133,13 +132,13 @@ unsafe impl Jumps for Arm {
     }
 
     fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write: Write<'_> = &mut |text| places(&mut |at, _, to| put(at, &to.jump, text));
-        change(write, text);
+        let write = |text: &mut _| places(&mut |at, _, to| put(at, &to.jump, text));
+        Self::change_text(write, text);
     }
 
     fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write: Write<'_> = &mut |text| places(&mut |at, of, _| put(at, &of.breakpoint, text));
-        change(write, text);
+        let write = |text: &mut _| places(&mut |at, of, _| put(at, &of.breakpoint, text));
+        Self::change_text(write, text);
     }
 
     fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {

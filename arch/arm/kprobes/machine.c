@@ -5,7 +5,6 @@
  */
 #include <linux/context_tracking.h>
 #include <linux/highmem.h>
-#include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/llist.h>
 #include <linux/mm.h>
@@ -124,12 +123,22 @@ void __kprobes kprobe_original_regs(struct stackframe *frame)
 		frame->lr = READ_ONCE_NOCHECK(saved->ARM_lr);
 }
 
-#ifdef CONFIG_RUST_KPROBES_JUMPS
 /*
- * Called by the code that all detours share. RCU watches, as in kprobe_undefinstr().
- * Only an interrupt may preempt the task: it saves whether user memory may be
- * accessed, which a switch of tasks does not.
+ * Preempts the task if that is due. Only an interrupt may do so: it saves whether
+ * user memory may be accessed, which a switch of tasks does not. irq_work_queue()
+ * would switch tasks if interrupts were on, and it may be probed.
  */
+static __always_inline void resched(void)
+{
+	if (need_resched() && !raw_irqs_disabled()) {
+		raw_local_irq_disable();
+		rust_kprobes_resched_soon();
+		raw_local_irq_enable();
+	}
+}
+
+#ifdef CONFIG_RUST_KPROBES_JUMPS
+/* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
 void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
 {
 	bool rcu;
@@ -139,7 +148,7 @@ void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *r
 	rust_kprobes_detour_hit(owner, regs);
 	warn_rcu_exit(rcu);
 	preempt_enable_no_resched_notrace();
-	rust_kprobes_resched_soon();
+	resched();
 }
 #endif
 
@@ -199,38 +208,20 @@ u32 __kprobes rust_kprobes_read(unsigned long at, u8 size)
  */
 bool __kprobes rust_kprobes_try_word(u32 *word, unsigned long at, bool write)
 {
-	struct kprobe *running = kprobe_running();
+	struct kprobe *running;
 	bool there = false;
 
 	if (at < TASK_SIZE || at & (sizeof(*word) - 1))
 		return false;
-	/* The probe's fault handler must not be called for a fault here. */
-	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
-	pagefault_disable();
+	running = rust_kprobes_nofault_begin();
 	if (write)
 		__put_kernel_nofault((u32 *)at, word, u32, fault);
 	else
 		__get_kernel_nofault(word, (u32 *)at, u32, fault);
 	there = true;
 fault:
-	pagefault_enable();
-	__this_cpu_write(current_kprobe, running);
+	rust_kprobes_nofault_end(running);
 	return there;
-}
-
-/* The end of the interrupt is enough: it may preempt the task. */
-static void __kprobes nothing_to_do(struct irq_work *unused)
-{
-}
-
-static DEFINE_PER_CPU(struct irq_work, resched_work) =
-	IRQ_WORK_INIT_HARD(nothing_to_do);
-
-/* The return from an undefined instruction does not preempt the task. */
-void __kprobes rust_kprobes_resched_soon(void)
-{
-	if (IS_ENABLED(CONFIG_PREEMPTION) && need_resched() && !in_interrupt())
-		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
 #ifdef CONFIG_KRETPROBES
@@ -244,6 +235,6 @@ void __kprobes rust_kprobes_return(struct pt_regs *regs)
 	rust_kprobes_returned(regs);
 	warn_rcu_exit(rcu);
 	preempt_enable_no_resched_notrace();
-	rust_kprobes_resched_soon();
+	resched();
 }
 #endif

@@ -15,7 +15,6 @@ struct arch_specific_insn { struct arch_probes_insn insn; };
 
 bool rust_kprobes_undefined(struct pt_regs *regs);
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
-void rust_kprobes_change_text(int (*change)(void *data), void *data);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
 u32 rust_kprobes_read(unsigned long at, u8 size);
 bool rust_kprobes_try_word(u32 *word, unsigned long at, bool write);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entries of s390 from C: the one of program interruptions, declared in
-//! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h), and the one of the
-//! return probes' trampoline.
+//! The entry of s390 from C: the one of program interruptions, declared in
+//! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h).
 //!
-//! `__do_pgm_check()` calls the first one before it turns interrupts on, and the trampoline turns
-//! preemption off, so the task stays on its CPU.
+//! `__do_pgm_check()` calls it before it turns interrupts on, so the task stays on its CPU.
 
 use super::{
     frame::Trapped,
@@ -14,8 +12,6 @@ use super::{
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::contract::Jumps;
-#[cfg(CONFIG_KRETPROBES)]
-use crate::returns;
 use crate::{
     contract::Machine,
     hit::{
@@ -102,20 +98,4 @@ fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     }
     fault::faulted(registers, pinned);
     false
-}
-
-/// Handles the return of a hooked function to the trampoline.
-///
-/// # Safety
-///
-/// `regs` are the registers that the trampoline has saved. Preemption is off until this returns.
-#[cfg(CONFIG_KRETPROBES)]
-#[export]
-unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
-    // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
-    // them.
-    let registers = unsafe { &mut *regs };
-    let frame = *S390::sp(registers);
-    // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::pinned(|pinned| returns::returned(registers, frame, pinned)) }
 }

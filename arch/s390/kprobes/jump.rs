@@ -38,11 +38,7 @@ use super::{
         BREAKPOINT,
         S390, //
     },
-    machine::{
-        change,
-        put,
-        Write, //
-    },
+    machine::put,
     prepare::{
         is_percpu_register,
         ArchInsn,
@@ -225,12 +221,12 @@ fn write_each(
     part: Range<usize>,
     text: &mut text::Lock,
 ) {
-    let write: Write<'_> = &mut |text| {
+    let write = |text: &mut _| {
         places(&mut |at, _, detour| {
             let code = code(detour).get(part.clone()).unwrap_or_default();
             let at = at.get().wrapping_add(part.start as u64);
             put(TextAddr::new(at), code, text);
         });
     };
-    change(write, text);
+    S390::change_text(write, text);
 }

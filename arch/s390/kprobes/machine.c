@@ -31,20 +31,16 @@ unsigned long __kprobes rust_kprobes_cpu_offset(void)
  */
 bool __kprobes rust_kprobes_copy(void *to, const void *from, bool word)
 {
-	struct kprobe *running = kprobe_running();
+	struct kprobe *running = rust_kprobes_nofault_begin();
 	bool copied = false;
 
-	/* The probe's fault handler must not be called for a fault here. */
-	__this_cpu_write(current_kprobe, (struct kprobe *)&rust_kprobes_busy);
-	pagefault_disable();
 	if (word)
 		__get_kernel_nofault(to, from, u64, fault);
 	else
 		__get_kernel_nofault(to, from, u8, fault);
 	copied = true;
 fault:
-	pagefault_enable();
-	__this_cpu_write(current_kprobe, running);
+	rust_kprobes_nofault_end(running);
 	return copied;
 }
 

@@ -230,37 +230,16 @@ fn put_each(
 ) {
     let mut points = points.peekable();
     if points.peek().is_some() {
-        let write: Write<'_> = &mut |text| {
-            for prepared in points.by_ref() {
-                put(prepared.at, halfword(prepared), text);
+        let write = |text: &mut _| {
+            for of in points.by_ref() {
+                put(of.at, halfword(of), text);
             }
         };
-        change(write, text);
+        S390::change_text(write, text);
     }
 }
 
-/// A function that writes text by [`put`].
-pub(super) type Write<'a> = &'a mut dyn FnMut(&mut text::Lock);
-
-/// Calls `write`, and returns when every CPU sees what it has written.
-pub(super) fn change(write: Write<'_>, text: &mut text::Lock) {
-    let mut data = (write, text);
-    // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the read
-    // lock of the CPUs.
-    unsafe { bindings::rust_kprobes_change_text(Some(call), (&raw mut data).cast()) };
-}
-
-/// # Safety
-///
-/// `data` leads to a function and the text lock, and nothing else uses them meanwhile.
-unsafe extern "C" fn call(data: *mut c_void) -> c_int {
-    // SAFETY: By the precondition.
-    let (write, text) = unsafe { &mut *data.cast::<(Write<'_>, &mut text::Lock)>() };
-    write(text);
-    0
-}
-
-/// Writes to a slot that no CPU executes yet, or, in a [`change`], to text.
+/// Writes to a slot that no CPU executes yet, or, in [`Machine::change_text`], to text.
 pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: `at` is a probed address, or a slot that the caller owns and that has room for the

@@ -4,7 +4,6 @@
  * headers say of a CPU.
  */
 #include <linux/cpufeature.h>
-#include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -49,24 +48,20 @@ NOKPROBE_SYMBOL(its_return_thunk);
 bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 				 bool lifted)
 {
-	struct kprobe *running = kprobe_running();
+	struct kprobe *running;
 	unsigned long addr = (unsigned long)at;
 	bool there = false;
 
 	if ((addr < TASK_SIZE_MAX || (addr & PAGE_MASK) == VSYSCALL_ADDR) &&
 	    boot_cpu_has(X86_FEATURE_SMAP) && !lifted)
 		return false;
-	/* The probe's fault handler must not be called for a fault here. */
-	__this_cpu_write(current_kprobe,
-			 (struct kprobe *)&rust_kprobes_busy);
-	pagefault_disable();
+	running = rust_kprobes_nofault_begin();
 	stac();
 	__get_kernel_nofault(word, at, unsigned long, fault);
 	there = true;
 fault:
 	clac();
-	pagefault_enable();
-	__this_cpu_write(current_kprobe, running);
+	rust_kprobes_nofault_end(running);
 	return there;
 }
 
@@ -91,27 +86,6 @@ void * __kprobes rust_kprobes_slot_page(void)
 unsigned int __kprobes rust_kprobes_interrupted_context(void)
 {
 	return rust_kprobes_context() - NMI_OFFSET - HARDIRQ_OFFSET;
-}
-
-/* The end of the interrupt is enough: it may preempt the task. */
-static void __kprobes nothing_to_do(struct irq_work *unused)
-{
-}
-
-static DEFINE_PER_CPU(struct irq_work, resched_work) =
-	IRQ_WORK_INIT_HARD(nothing_to_do);
-
-/*
- * Called by the trap at the end of a jprobe's handler, which has turned
- * preemption on again. The return from a breakpoint's trap does not preempt the
- * task, so a pending reschedule would wait for the next interrupt: raise one. If
- * preemption is off for another reason too, the end of that reschedules.
- */
-void __kprobes rust_kprobes_resched_soon(void)
-{
-	if (need_resched() && !(preempt_count() & (PREEMPT_MASK | SOFTIRQ_MASK)) &&
-	    !rust_kprobes_interrupted_context())
-		irq_work_queue(this_cpu_ptr(&resched_work));
 }
 
 /* Returns the bytes from @sp to the end of the stack, or of the page if unknown. */

@@ -61,6 +61,11 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
+    fn frame_returned(registers: &mut Registers) -> usize {
+        frame::return_address(registers).addr()
+    }
+
+    #[inline(always)]
     unsafe fn returns_to(registers: &Registers) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
         // SAFETY: At the entry of a function the stack pointer points to the return address. By the

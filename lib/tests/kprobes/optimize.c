@@ -368,6 +368,31 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, calls + 1);
 }
 
+#ifdef CONFIG_RUST_KPROBES
+static int make_due(struct kprobe *kp, struct pt_regs *regs)
+{
+	set_tsk_need_resched(current);
+	set_preempt_need_resched();
+	return 0;
+}
+
+/* The task is preempted after the hit. It may hit a jump on the way to that. */
+static void O9_preempted_after_a_hit(struct kunit *test)
+{
+	int due = IS_ENABLED(CONFIG_PREEMPTION), tries;
+
+	PROBE_IN(probe, PLAIN, .pre_handler = make_due);
+	PROBE_AT(on_the_way, "irq_work_queue");
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	/* A tick may make it due again. */
+	for (tries = 0; due && tries < 10; tries++) {
+		KUNIT_EXPECT_EQ(test, call(optimize_plain, 1), 6);
+		due = need_resched();
+	}
+	KUNIT_EXPECT_FALSE(test, due);
+}
+#endif
+
 static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O1_a_probe_becomes_a_jump),
 	KUNIT_CASE(O1_later_ones_become_jumps),
@@ -385,6 +410,9 @@ static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O4_other_values_are_refused),
 	KUNIT_CASE(O7_only_the_bytes_of_the_jump_change),
 	KUNIT_CASE(O7_boundaries_behind_jumps),
+#ifdef CONFIG_RUST_KPROBES
+	KUNIT_CASE(O9_preempted_after_a_hit),
+#endif
 	{}
 };
 

@@ -47,6 +47,20 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     0
 }
 
+/// Handles the return of a hooked function to the trampoline.
+///
+/// # Safety
+///
+/// `regs` are the registers that the trampoline has saved. Preemption is off until this returns.
+#[export]
+unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
+    // SAFETY: By the precondition, the trampoline has saved them on the stack, where only this uses
+    // them.
+    let registers = unsafe { &mut *regs };
+    // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
+    unsafe { preempt::pinned(|pinned| hit::returned(registers, pinned)) }
+}
+
 /// # Safety
 ///
 /// `tsk` is this task, or a task that is not freed and does not run, though it may begin to run.

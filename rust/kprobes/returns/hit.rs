@@ -80,7 +80,8 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 ///
 /// `registers` are the registers that the trampoline has saved.
 #[inline(always)]
-pub(crate) unsafe fn returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
+pub(super) unsafe fn returned(registers: &mut Registers, pinned: &Pinned) {
+    let frame = Current::frame_returned(registers);
     let Some(instance) = List::of_this_task(pinned).latest() else {
         return report::nowhere_to_return();
     };

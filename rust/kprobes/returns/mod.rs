@@ -50,8 +50,6 @@ mod probe;
 mod register;
 mod stage;
 
-pub(crate) use hit::returned;
-
 // Names that the files of this folder use: they begin with `use super::*`.
 use crate::{
     arch::Current,

@@ -275,6 +275,12 @@ pub unsafe fn rust_kprobes_slot_page() -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(page as usize)
 }
 
+pub unsafe fn rust_kprobes_change_text(
+    _change: Option<unsafe extern "C" fn(data: *mut c_void) -> c_int>,
+    _data: *mut c_void,
+) {
+}
+
 pub unsafe fn execmem_free(ptr: *mut c_void) {
     let page = ptr.addr() as u64;
     events::during(Event::PageFreed(page), || text::free_page(page));
@@ -372,7 +378,7 @@ pub unsafe fn rust_kprobes_module_at(addr: c_ulong, _in_text: bool) -> *mut modu
 }
 
 pub unsafe fn rust_kprobes_module_get(_module: *mut module) -> bool {
-    true
+    modules::get()
 }
 
 pub unsafe fn rust_kprobes_module_put(_module: *mut module) {}
