@@ -38,7 +38,6 @@ class Crash:
 
 # In the order in which they are tried.
 CRASHES = (
-    # A handler that may sleep: told once in a while, wherever it is.
     Crash('handler_that_may_sleep',
           ('sleeps: registered',
            'BUG: sleeping function called from invalid context',
