@@ -119,7 +119,7 @@ unsafe impl Jumps for Arm {
         } else if !DETOURS.may_be_left_by_jump() {
             Some(Reason::DetoursWait)
         } else {
-            metadata.owner(TextRange::with_len(at, 4)?)
+            metadata.reserved_by(TextRange::with_len(at, 4)?)
         };
         match reason {
             Some(reason) => Err(reason.into()),

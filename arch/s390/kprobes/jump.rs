@@ -167,7 +167,7 @@ unsafe impl Jumps for S390 {
         } else if !DETOURS.may_be_left_by_jump() {
             Some(Reason::DetoursWait)
         } else {
-            metadata.owner(bytes)
+            metadata.reserved_by(bytes)
         };
         match reason {
             Some(reason) => Err(reason.into()),

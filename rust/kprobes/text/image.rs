@@ -130,7 +130,7 @@ impl Images {
         let known = self.known(owner, at);
         if known.is_none_or(|image| image.branch_targets.is_none()) {
             *lock = None;
-            let image = self.image(owner, at).map_err(|_| Reason::NoMemory)?;
+            let image = self.image(owner, at)?;
             let text = module.map_or_else(blacklist::core_text, |_| image.text);
             let found = BranchTargets::read(module, image.text, text, leaving)?;
             image.branch_targets = Some(found);
@@ -192,7 +192,7 @@ impl TextMetadata for Image {
         self.text
     }
 
-    fn owner(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
         if text::is_reserved_by_ftrace(within) {
             return Some(Reason::Ftrace);
         }
@@ -200,7 +200,7 @@ impl TextMetadata for Image {
         if bytes.any(text::is_debugged) {
             return Some(Reason::Debugger);
         }
-        self.index(&self.entries).owner(within)
+        self.index(&self.entries).reserved_by(within)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

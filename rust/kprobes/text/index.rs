@@ -28,7 +28,7 @@ pub(crate) enum EntryKind {
 
 impl EntryKind {
     /// Returns why no jump may overwrite these bytes, if other code changes or reads them.
-    fn owner(self) -> Option<Reason> {
+    fn reserved_by(self) -> Option<Reason> {
         match self {
             Self::JumpLabel => Some(Reason::JumpLabel),
             Self::StaticCall => Some(Reason::StaticCall),
@@ -104,10 +104,10 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the first reason why other code changes or reads any of these bytes.
-    pub(crate) fn owner(self, within: TextRange) -> Option<Reason> {
+    pub(crate) fn reserved_by(self, within: TextRange) -> Option<Reason> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut near = self.between(start.saturating_sub(MOST), within.end());
-        near.find_map(|entry| entry.kind.owner().filter(|_| start < entry.end()))
+        near.find_map(|entry| entry.kind.reserved_by().filter(|_| start < entry.end()))
     }
 
     /// Returns the first address in this text with an entry of that kind.
@@ -213,7 +213,7 @@ mod tests {
             (23, EntryKind::FixupTarget, 0),
             (64, EntryKind::JumpLabel, 2),
         ]);
-        let owner = |from, to| index(&entries).owner(TextRange::new(at(from), at(to)));
+        let owner = |from, to| index(&entries).reserved_by(TextRange::new(at(from), at(to)));
         let of = |offset| owner(offset, offset + 1);
         assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
         assert_eq!([16, 20].map(of), [Some(Reason::StaticCall); 2]);

@@ -123,7 +123,7 @@ impl Branch {
         from: TextAddr::new(0),
     };
 
-    /// Returns the target, for judges on the host.
+    /// Returns the target, for the tests that compare with another decoder.
     #[cfg(test)]
     pub(crate) fn to(&self) -> TextAddr {
         self.to
@@ -143,7 +143,7 @@ pub(crate) fn into(
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
     each_insn(function, false, read, &mut |from, insn| {
-        let is_debuggers = |byte| metadata.owner(byte) == Some(Reason::Debugger);
+        let is_debuggers = |byte| metadata.reserved_by(byte) == Some(Reason::Debugger);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
             return Err(NoJump::from(Reason::Debugger));

@@ -129,7 +129,7 @@ impl Region {
             original,
             insns,
         };
-        if let Some(reason) = metadata.owner(TextRange::new(at, region.end())) {
+        if let Some(reason) = metadata.reserved_by(TextRange::new(at, region.end())) {
             return Err(reason.into());
         }
         unreached(at, branches, metadata)?;

@@ -118,7 +118,7 @@ impl TextMetadata for Pretend<'_> {
         range(0, self.text.len())
     }
 
-    fn owner(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
         let (offset, owner) = self.owner?;
         within.contains(at(offset)).then_some(owner)
     }

@@ -19,8 +19,7 @@
 //! [`add_tail`](Chain::add_tail), which is the oldest one: it must tolerate being called.
 //!
 //! Each link to a probe is stored with a release, also where an older probe takes the place of a
-//! removed one: a hit may see only the latest store. A hit loads the link to an older probe from
-//! the address that the load before it returned: this address dependency orders the two loads.
+//! removed one: a hit may see only the latest store. A hit loads each link with an acquire.
 //!
 //! A summary is the address of a probe, with the kind of the summary in the lowest bits. The bits
 //! alone, without an address, mean that the chain has to be walked.

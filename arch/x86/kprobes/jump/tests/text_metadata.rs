@@ -105,7 +105,7 @@ mod cases {
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
         let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::Ftrace);
-        assert!(metadata.owner(entry) == expected);
+        assert!(metadata.reserved_by(entry) == expected);
         Ok(())
     }
 

@@ -89,7 +89,7 @@ fn is_listed(image: &Image, at: u64, start: u64, name: &str) -> bool {
 /// Do others change the instruction, or trap there?
 fn is_owned(image: &Image, at: u64) -> bool {
     let byte = range(at, at + 1);
-    !image.is_ftraces(at) && image.owner(byte).is_some()
+    !image.is_ftraces(at) && image.reserved_by(byte).is_some()
 }
 
 /// Why we take no probe there, but for what is near it.

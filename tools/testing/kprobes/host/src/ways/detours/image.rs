@@ -432,7 +432,7 @@ impl TextMetadata for Image {
         self.text()
     }
 
-    fn owner(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
         // As of the others, the first one that these bytes come to.
         let owner = self.owner_but_bug(within);
         let bug = first(&self.bugs, within);
