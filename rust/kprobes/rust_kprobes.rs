@@ -22,7 +22,8 @@
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the kprobes directories of the
-//! architectures. A walk through a hit starts in `arch/*/kprobes/entry.rs`. C's functions:
+//! architectures. A walk through a hit starts in `arch/*/kprobes/entry.rs`;
+//! `Documentation/trace/rust-kprobes/life.rst` has it in words. C's functions:
 //!
 //! | in C | here |
 //! |---|---|

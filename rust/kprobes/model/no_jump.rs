@@ -5,6 +5,18 @@
 //! Such a probe works, and each hit of it costs a trap. So no reason is an error or has an errno.
 //! The reasons help users who want fast probes. Most have the address of what prevents the jump. A
 //! probe a few bytes before or after may have a jump.
+//!
+//! The reasons are found in:
+//!
+//! - `optimize/decide.rs`: other probes and their handlers, modules that are being loaded, text
+//!   that cannot be read;
+//! - `optimize/reasons.rs`: the switch;
+//! - `text/image.rs` and `text/index.rs`: other code that changes the text or traps on it, init
+//!   text;
+//! - `arch/x86/kprobes/isa/region.rs`, with `classify.rs`: the instructions in the bytes of the
+//!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps;
+//! - `make_detour()` in `arch/*/kprobes/jump.rs`: memory and reach of the detour. On s390 and arm,
+//!   also what is about the instruction.
 
 use super::{
     addr::TextAddr,
