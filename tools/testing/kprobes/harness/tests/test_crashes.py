@@ -11,7 +11,6 @@ import qemu
 from tests import support
 
 
-# What crashes.CRASHES needs.
 X86 = 'CONFIG_X86_64=y\n'
 SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
          'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n' + X86)
@@ -38,7 +37,7 @@ class Crashes(support.Case):
     def failed(self, lines: list[str]) -> dict[str, str]:
         """{test: reason} of what has failed."""
         judged = crashes.judge(lines, crashes.CRASHES, self.built())
-        self.assertEqual(len(judged), 7)
+        self.assertEqual(len(judged), 8)
         return {result.name.removeprefix('x86_64.rust.crash.'): result.reason
                 for result in judged if result.status == 'fail'}
 
