@@ -68,7 +68,7 @@ static nokprobe_inline struct kprobe *rust_kprobes_nofault_begin(void)
 	return running;
 }
 
-/* Ends them. @running is what the function above has returned. */
+/* Ends such accesses. @running is the value that the function above has returned. */
 static nokprobe_inline void rust_kprobes_nofault_end(struct kprobe *running)
 {
 	pagefault_enable();

@@ -376,7 +376,7 @@ static int make_due(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-/* The task is preempted after the hit. It may hit a jump on the way to that. */
+/* The task is preempted after the hit, also if irq_work_queue() has a jump. */
 static void O9_preempted_after_a_hit(struct kunit *test)
 {
 	int due = IS_ENABLED(CONFIG_PREEMPTION), tries;

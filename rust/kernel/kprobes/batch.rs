@@ -215,7 +215,7 @@ impl<K: AnyPlace> Batch<K> {
             let (array, count) = array(&mut prepared.0);
             // SAFETY: The sites were made just now, and do not move until `drop`.
             if let Err(error) = unsafe { K::Raw::register(array, count) } {
-                // Those before the refused one were registered.
+                // An idle CPU may still be in a handler of a probe before the refused one.
                 clients::wait_for_idle();
                 drop(prepared);
                 return Err(who_is_refused::<K>(here, places, error));

@@ -213,16 +213,16 @@ mod tests {
             (23, EntryKind::FixupTarget, 0),
             (64, EntryKind::JumpLabel, 2),
         ]);
-        let owner = |from, to| index(&entries).reserved_by(TextRange::new(at(from), at(to)));
-        let of = |offset| owner(offset, offset + 1);
+        let reason = |from, to| index(&entries).reserved_by(TextRange::new(at(from), at(to)));
+        let of = |offset| reason(offset, offset + 1);
         assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
         assert_eq!([16, 20].map(of), [Some(Reason::StaticCall); 2]);
         assert_eq!(of(21), Some(Reason::Bug));
         assert_eq!([64, 65].map(of), [Some(Reason::JumpLabel); 2]);
         // The first one counts.
-        assert_eq!(owner(20, 30), Some(Reason::StaticCall));
-        assert_eq!(owner(21, 99), Some(Reason::Bug));
-        assert_eq!(owner(22, 64), None);
+        assert_eq!(reason(20, 30), Some(Reason::StaticCall));
+        assert_eq!(reason(21, 99), Some(Reason::Bug));
+        assert_eq!(reason(22, 64), None);
     }
 
     #[test]

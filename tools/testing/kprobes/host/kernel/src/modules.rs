@@ -13,9 +13,9 @@ pub struct Layout {
     pub core: Range<u64>,
     /// The only instruction that `BUG()` traps on.
     pub trap: Option<u64>,
-    /// What is for its beginning is freed while its tables are read.
+    /// Init text is freed while the tables are read.
     pub init_goes: bool,
-    /// Its load fails as soon as a reference was taken.
+    /// The load fails as soon as a reference was taken.
     pub load_fails: bool,
 }
 
