@@ -72,7 +72,7 @@ unsigned int __weak __kprobes rust_kprobes_interrupted_context(void)
 	return rust_kprobes_context();
 }
 
-/* The end of the interrupt is enough: it may preempt the task. */
+/* Empty: the exit from the interrupt preempts the task. */
 static void __kprobes nothing_to_do(struct irq_work *unused)
 {
 }

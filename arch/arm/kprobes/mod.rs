@@ -3,8 +3,8 @@
 //! The arm back end. A kernel is compiled to A32 or to Thumb; one of Thumb has no jumps.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
-//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entries of
-//! undefined instructions and of the trampoline of return probes.
+//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entry of
+//! undefined instructions.
 
 mod entry;
 mod frame;

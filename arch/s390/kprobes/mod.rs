@@ -3,8 +3,8 @@
 //! The s390 back end.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
-//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entries of program
-//! interruptions and of the trampoline of return probes.
+//! [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entry of program
+//! interruptions.
 
 mod entry;
 mod exrl_targets;

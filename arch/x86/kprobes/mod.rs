@@ -3,8 +3,7 @@
 //! The x86 back end.
 //!
 //! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`jprobes`],
-//! `jump` and `returns` use the CPU and its text. [`entry`] has the entries of the breakpoint trap
-//! and of the trampoline of return probes.
+//! `jump` and `returns` use the CPU and its text. [`entry`] has the entry of the breakpoint trap.
 
 mod entry;
 mod frame;
