@@ -149,14 +149,14 @@ long rust_kprobes_read_user_str(char *to, const char __user *from, long room)
 	return has_user() ?: strncpy_from_user_nofault(to, from, room);
 }
 
-void rust_kprobes_client_comes(struct rust_kprobes_client *client)
+void rust_kprobes_client_add(struct rust_kprobes_client *client)
 {
 	guard(mutex)(&clients_mutex);
 	list_add(&client->list, &clients);
 }
 
 /* Returns false if the unloading of its module has unregistered the client. */
-bool rust_kprobes_client_goes(struct rust_kprobes_client *client)
+bool rust_kprobes_client_remove(struct rust_kprobes_client *client)
 {
 	guard(mutex)(&clients_mutex);
 	list_del(&client->list);
@@ -197,7 +197,7 @@ NOKPROBE_SYMBOL(nothing_after);
  * The client was unregistered but could not be disarmed: its handlers are not
  * called any more, and its memory is not freed.
  */
-void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
+void rust_kprobes_client_neutralize(struct rust_kprobes_client *client)
 {
 	struct kprobe *probe = client->probe;
 
@@ -213,7 +213,7 @@ void rust_kprobes_client_stuck(struct rust_kprobes_client *client)
 }
 
 #ifdef CONFIG_MODULES
-static void take_away(struct rust_kprobes_client *client)
+static void unregister_client(struct rust_kprobes_client *client)
 {
 	client->gone = true;
 	list_move(&client->list, &gone_clients);
@@ -223,7 +223,7 @@ static void take_away(struct rust_kprobes_client *client)
 		unregister_kprobe(client->probe);
 	rust_kprobes_wait_for_idle();
 	if (!client->probe->addr)
-		rust_kprobes_client_stuck(client);
+		rust_kprobes_client_neutralize(client);
 }
 
 static int module_event(struct notifier_block *block, unsigned long state,
@@ -239,7 +239,7 @@ static int module_event(struct notifier_block *block, unsigned long state,
 			continue;
 		pr_warn("%s has left a probe on %pS behind\n",
 			((struct module *)module)->name, client->probe->addr);
-		take_away(client);
+		unregister_client(client);
 	}
 	return NOTIFY_DONE;
 }

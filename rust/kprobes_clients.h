@@ -28,10 +28,10 @@ bool rust_kprobes_is_reserved(unsigned long addr);
 int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room);
 long rust_kprobes_read_user(void *to, const void __user *from, size_t size);
 long rust_kprobes_read_user_str(char *to, const char __user *from, long room);
-void rust_kprobes_client_comes(struct rust_kprobes_client *client);
-bool rust_kprobes_client_goes(struct rust_kprobes_client *client);
+void rust_kprobes_client_add(struct rust_kprobes_client *client);
+bool rust_kprobes_client_remove(struct rust_kprobes_client *client);
 void rust_kprobes_client_abandoned(struct rust_kprobes_client *client);
-void rust_kprobes_client_stuck(struct rust_kprobes_client *client);
+void rust_kprobes_client_neutralize(struct rust_kprobes_client *client);
 void rust_kprobes_wait_for_idle(void);
 #endif
 

@@ -15,7 +15,7 @@
 //!
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
-//! [`hit::breakpoint::breakpoint`](crate::hit::breakpoint::breakpoint). Entries that all
+//! [`hit::breakpoint::handle_trap`](crate::hit::breakpoint::handle_trap). Entries that all
 //! architectures share are in `abi.rs`, `abi/copies.rs`, `abi/ftrace.rs`, `returns/abi.rs` and
 //! `jprobes/abi.rs`.
 
@@ -274,7 +274,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// After a fault of the stepped copy: sets the registers to the values before the original
     /// instruction.
-    fn faulted(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize);
+    fn undo_step(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize);
 }
 
 /// Calls a function with each probe point whose text changes: its address, its instruction, and its
@@ -340,7 +340,7 @@ pub(crate) unsafe trait Jumps: Machine {
     /// If the length of instructions varies and a byte cannot be decoded, the search continues at
     /// the next byte, where an instruction may start. The default is for architectures whose jumps
     /// overwrite one instruction only: no branch leads into such a jump.
-    fn leaving(
+    fn branches_out_of(
         _piece: TextRange,
         _image: TextRange,
         _read: ReadText<'_>,
@@ -350,11 +350,11 @@ pub(crate) unsafe trait Jumps: Machine {
         Ok(false)
     }
 
-    /// From now on, the detour calls the handlers of `owner`, or none.
+    /// From now on, the detour calls the handlers of `chain`, or none.
     ///
     /// A task that was preempted at the beginning of the detour calls them later than any grace
-    /// period. So an owner stays until a grace period after the detour has got another one.
-    fn set_owner(detour: &Self::Detour, owner: Option<&Chain>);
+    /// period. So a chain stays until a grace period after the detour has got another one.
+    fn set_chain(detour: &Self::Detour, chain: Option<&Chain>);
 
     /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in
     /// `detour`; with `None`, it executes the instruction as before the first call. Every CPU sees
@@ -364,15 +364,15 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
     /// hits are redirected to their detours already.
-    fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock);
+    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock);
 
     /// Replaces jumps by breakpoints: writes all breakpoints, and once every CPU sees them,
     /// restores the other bytes.
-    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock);
+    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock);
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.
-    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)>;
+    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)>;
 
     /// Returns whether this code starts with the opcode of the jumps.
     fn is_jump(code: &[u8]) -> bool;
@@ -424,13 +424,13 @@ pub(crate) unsafe trait Returns: Machine {
 
     /// Returns the value that identifies the frame of the function whose entry `registers` are at
     /// (x86: sp).
-    fn frame(registers: &Registers) -> usize;
+    fn return_frame(registers: &Registers) -> usize;
 
     /// The function has returned to the trampoline, which has saved `registers`: returns the same
     /// value.
     #[inline(always)]
     fn frame_returned(registers: &mut Registers) -> usize {
-        Self::frame(registers)
+        Self::return_frame(registers)
     }
 
     /// Returns the address that this function returns to.
@@ -445,7 +445,7 @@ pub(crate) unsafe trait Returns: Machine {
     /// # Safety
     ///
     /// As for [`returns_to`](Returns::returns_to).
-    unsafe fn hook(registers: &mut Registers);
+    unsafe fn hook_return(registers: &mut Registers);
 
     /// A hooked function has returned: shows its clients `to` as the address that the task
     /// continues at.
@@ -456,7 +456,7 @@ pub(crate) unsafe trait Returns: Machine {
     /// # Safety
     ///
     /// `registers` are those that the trampoline has saved.
-    unsafe fn unhook(registers: &mut Registers, to: usize);
+    unsafe fn unhook_return(registers: &mut Registers, to: usize);
 }
 
 /// Jprobes: a client's function runs before a probed function, with the same arguments.
@@ -467,9 +467,9 @@ pub(crate) unsafe trait Returns: Machine {
 ///
 /// # Safety
 ///
-/// Implementers guarantee that after [`enter`](JprobeOps::enter) the CPU continues in the handler
-/// with the registers that C expects, and that the handler does not write to the stack of the
-/// function's caller.
+/// Implementers guarantee that after [`enter_jprobe`](JprobeOps::enter_jprobe) the CPU continues in
+/// the handler with the registers that C expects, and that the handler does not write to the stack
+/// of the function's caller.
 pub(crate) unsafe trait JprobeOps: Machine {
     /// Words on the stack between the stack pointer and the arguments, at the entry of a function.
     const FRAME_WORDS: usize;
@@ -481,7 +481,7 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Saves the registers, which are at the entry of a function, and makes them lead to the
     /// handler.
-    fn enter(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
+    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
         let sp = *Self::sp(registers);
         Self::jprobe_state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
         let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
@@ -497,10 +497,10 @@ pub(crate) unsafe trait JprobeOps: Machine {
     }
 
     /// Restores the registers that were kept.
-    fn restore(registers: &mut Registers, pinned: &Pinned);
+    fn restore_jprobe(registers: &mut Registers, pinned: &Pinned);
 
     /// Returns the stack pointer at the entry of the function.
-    fn stack(pinned: &Pinned) -> usize {
+    fn jprobe_sp(pinned: &Pinned) -> usize {
         *Self::sp(&mut Self::jprobe_state(pinned).registers.get())
     }
 }

@@ -10,7 +10,7 @@ pub(crate) use crate::model::{
     code::Code,
     no_jump::{
         NoJump,
-        Reason, //
+        NoJumpReason, //
     },
     refusal::Refusal,
     symbol::SplitGroup, //

@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `register_kprobe()` | `core/register.rs` |
 //! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
-//! | `can_probe()` | `check_boundary()`: `isa/boundary.rs` of x86 and arm, `isa/insn.rs` of s390 |
+//! | `can_probe()` | `core/register.rs`, then `check_boundary()` in `arch/*/kprobes/isa/` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arming.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
@@ -37,7 +37,7 @@
 //! | `enable_kprobe()`, `disable_kprobe()` | `core/enable.rs` |
 //! | `kprobes_module_callback()`, `kill_kprobe()` | `core/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
-//! | `reenter_kprobe()` | `hit/breakpoint.rs`: `hit_nested()` |
+//! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
 //! | `kprobe_fault_handler()` | `hit/fault.rs` |
 //! | `kprobe_ftrace_handler()` | `hit/ftrace.rs` |

@@ -23,13 +23,12 @@
 //! - If a copy ends in a jump, or the slot has a detour, a task may have been preempted in the
 //!   slot. The slot is free after a grace period of Tasks RCU (`call_rcu_tasks()`). That may take
 //!   long, so each pool counts the slots that wait. At a limit it allows no more jumps: see
-//!   [`may_be_left_by_jump`](Pool::may_be_left_by_jump).
+//!   [`may_defer_free`](Pool::may_defer_free).
 //!
-//! Changing the protection of a page interrupts all CPUs, so a pool keeps some pages without slots
-//! in use; [`free_unused`] frees the others, at the end of each unregistration, and of each pass of
-//! the worker, which slots that have waited wake. A pool notes the page from which it took the last
-//! slot. It looks at all pages only when that page is full, or, in `free_unused`, when a slot was
-//! given back.
+//! [`free_unused`] frees the pages that have no slot in use, at the end of each unregistration and
+//! of each pass of the worker, which a slot that has waited wakes. Changing the protection of a
+//! page interrupts all CPUs, so a pool keeps some unused pages. A pool looks at all of its pages
+//! only when the page of the last taken slot is full, or when a slot was given back.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -106,7 +105,7 @@ static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns whether a slot may have the address. Most faults and frames of stacks are elsewhere, and
-/// cost no lookup. Who has an address in a slot has it from text that was written after the bounds.
+/// cost no lookup. The bounds are stored before any text leads to the slot.
 #[inline(always)]
 pub(crate) fn may_cover(at: TextAddr) -> bool {
     let at = at.get() as usize;
@@ -118,7 +117,7 @@ pub(crate) struct Pool {
     table: Table<Page>,
     /// The name of a page's symbol in kallsyms and in perf, which ends with NUL.
     name: &'static [u8],
-    /// The number of words for a slot: the address of its instruction, and for a detour its owner.
+    /// The number of words for a slot: the address of its instruction, and for a detour its chain.
     words: usize,
     /// The number of pages that are kept even if none of their slots is in use.
     min_pages: usize,
@@ -164,7 +163,7 @@ impl Pool {
     }
 
     /// Returns whether code in another slot may end in a jump.
-    pub(crate) fn may_be_left_by_jump(&self) -> bool {
+    pub(crate) fn may_defer_free(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) < MOST_WAITING
     }
 
@@ -246,12 +245,12 @@ pub(crate) fn free_unused() -> Retired<Page> {
 ///
 /// `word` is the word of a detour that this task is in.
 #[inline(always)]
-pub(crate) unsafe fn owner(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
+pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
     // SAFETY: The page of the word is not freed while this task is in one of its detours.
-    let owner = unsafe { &*word }.load(Ordering::Acquire);
-    let owner = core::ptr::with_exposed_provenance::<Chain>(owner);
+    let chain = unsafe { &*word }.load(Ordering::Acquire);
+    let chain = core::ptr::with_exposed_provenance::<Chain>(chain);
     // SAFETY: The probes are freed a grace period after the word has changed; preemption is off.
-    unsafe { &*owner }
+    unsafe { &*chain }
 }
 
 /// Returns the original address if `at` is in a copy of an instruction.
@@ -334,9 +333,9 @@ impl Page {
     }
 
     /// Gives back a slot.
-    fn give_back(&self, index: usize, left_by_jump: bool) {
+    fn give_back(&self, index: usize, deferred: bool) {
         let slot = 1_usize.wrapping_shl(index as u32);
-        if !left_by_jump {
+        if !deferred {
             self.free(slot);
             return;
         }
@@ -397,7 +396,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
 ///
 /// # Invariants
 ///
-/// Without the bit [`LEFT_BY_JUMP`], `page` is the address of a page, which is not freed, since
+/// Without the bit [`DEFERRED_FREE`], `page` is the address of a page, which is not freed, since
 /// this slot of it is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
@@ -406,8 +405,8 @@ pub(crate) struct Slot {
 
 /// The bit of a page's address that says that code in the slot ends in a jump. A field of its own
 /// would make [`Slot`], and so each probe point, a word larger.
-const LEFT_BY_JUMP: usize = 1;
-const _: () = assert!(align_of::<Page>() > LEFT_BY_JUMP);
+const DEFERRED_FREE: usize = 1;
+const _: () = assert!(align_of::<Page>() > DEFERRED_FREE);
 
 // SAFETY: A page may be used by any task.
 unsafe impl Send for Slot {}
@@ -427,14 +426,14 @@ impl Slot {
     }
 
     /// Notes that code in the slot ends in a jump.
-    pub(crate) fn set_left_by_jump(&mut self) {
+    pub(crate) fn set_deferred_free(&mut self) {
         // INVARIANT: Only the bit changes.
-        self.page = self.page.map_addr(|page| page | LEFT_BY_JUMP);
+        self.page = self.page.map_addr(|page| page | DEFERRED_FREE);
     }
 
     /// Returns whether code in the slot ends in a jump.
-    pub(crate) fn is_left_by_jump(&self) -> bool {
-        self.page.addr().get() & LEFT_BY_JUMP != 0
+    pub(crate) fn has_deferred_free(&self) -> bool {
+        self.page.addr().get() & DEFERRED_FREE != 0
     }
 
     /// Replaces the address of the instruction by another word, which is not zero.
@@ -444,18 +443,18 @@ impl Slot {
         }
     }
 
-    /// Returns the address of the word in a detour's slot that points to its owner: the probes
+    /// Returns the address of the word in a detour's slot that points to its chain: the probes
     /// whose handlers it calls. The word is not freed while a task is in the slot.
-    pub(crate) fn owner_word(&self) -> Option<u64> {
+    pub(crate) fn chain_word(&self) -> Option<u64> {
         let word = core::ptr::from_ref(self.words().get(1)?);
         Some(word.expose_provenance() as u64)
     }
 
     /// Makes the detour call the handlers of these probes, or no handler.
-    pub(crate) fn set_owner(&self, owner: Option<&Chain>) {
-        let owner = core::ptr::from_ref(owner.unwrap_or(&EMPTY_CHAIN));
+    pub(crate) fn set_chain(&self, chain: Option<&Chain>) {
+        let chain = core::ptr::from_ref(chain.unwrap_or(&EMPTY_CHAIN));
         if let Some(word) = self.words().get(1) {
-            word.store(owner.expose_provenance(), Ordering::Release);
+            word.store(chain.expose_provenance(), Ordering::Release);
         }
     }
 
@@ -465,7 +464,7 @@ impl Slot {
     }
 
     fn page(&self) -> &Page {
-        let page = self.page.as_ptr().map_addr(|page| page & !LEFT_BY_JUMP);
+        let page = self.page.as_ptr().map_addr(|page| page & !DEFERRED_FREE);
         // SAFETY: The page is not freed, by the invariant.
         unsafe { &*page }
     }
@@ -474,7 +473,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let (index, _) = slot_and_offset(self.at);
-        self.page().give_back(index, self.is_left_by_jump());
+        self.page().give_back(index, self.has_deferred_free());
     }
 }
 
@@ -562,7 +561,7 @@ mod tests {
     fn pages_that_were_left_by_jumps_are_given_back() -> Result<(), Refusal> {
         let most = pages(&COPIES).max(COPIES.min_pages) + 1;
         let mut many = take(&COPIES, PAGES * COUNT)?;
-        many.iter_mut().for_each(Slot::set_left_by_jump);
+        many.iter_mut().for_each(Slot::set_deferred_free);
         drop(many);
         assert!(pages(&COPIES) > most);
         let mut left = 300;

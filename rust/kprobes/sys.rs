@@ -37,6 +37,6 @@ impl From<AllocError> for Refusal {
 
 impl From<AllocError> for NoJump {
     fn from(_: AllocError) -> Self {
-        Reason::NoMemory.into()
+        NoJumpReason::NoMemory.into()
     }
 }

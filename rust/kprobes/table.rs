@@ -507,7 +507,7 @@ impl<T> Retired<T> {
         if self.0.is_null() {
             rcu::synchronize_rcu();
         }
-        // Otherwise dropping `self` waits.
+        // With entries, `drop()` waits.
     }
 }
 

@@ -34,9 +34,9 @@
 //! sources.
 
 mod compared;
+mod params;
 mod probed;
 mod returns;
-mod wants;
 
 use proc_macro2::{
     Span,
@@ -61,7 +61,7 @@ use syn::{
 
 use self::{
     compared::compared,
-    wants::Wants, //
+    params::Params, //
 };
 pub(crate) use self::{
     probed::Probed,
@@ -76,13 +76,13 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
             "`#[kprobe]` stands before a function; before an `impl` stands `#[kretprobe]`",
         ));
     };
-    wants::refuse_links(&function.attrs)?;
-    wants::refuse_answer(
+    params::refuse_links(&function.attrs)?;
+    params::refuse_answer(
         &function.sig,
         "a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)",
     )?;
-    let wants = Wants::of(&function.sig, "Entry")?;
-    probed.refuse_more(wants.more)?;
+    let params = Params::of(&function.sig, "Entry")?;
+    probed.refuse_more(params.more)?;
     let FromFunction {
         name,
         visibility,
@@ -90,11 +90,11 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
         cfgs,
         inside,
     } = FromFunction::of(function);
-    let (told, arguments) = (wants.told(), taken(&wants.rest));
-    let (takes, begun) = (takes(&wants), begun(&wants.rest));
-    let [state, call] = wants.names(begun.is_some());
-    let comparison = compared(&probed, &wants.rest, None).map(|made| quote!(#cfgs #made));
-    let wanted = wants.state.as_ref();
+    let (call_args, arguments) = (params.call_args(), taken(&params.rest));
+    let (takes, arg_init) = (takes(&params), arg_init(&params.rest));
+    let [state, call] = params.names(arg_init.is_some());
+    let comparison = compared(&probed, &params.rest, None).map(|made| quote!(#cfgs #made));
+    let wanted = params.state.as_ref();
     let registers = registers(&probed, &visibility, "EntryProbe", wanted);
     let state_type = or_nothing(wanted);
     Ok(quote! {
@@ -110,8 +110,8 @@ pub(crate) fn kprobe(probed: Probed, item: Item) -> Result<TokenStream> {
             fn enter(#state: &Self::State, #call: &::kernel::kprobes::Entry<'_>) {
                 #inside
 
-                #begun
-                #name(#told #arguments)
+                #arg_init
+                #name(#call_args #arguments)
             }
         }
 
@@ -194,7 +194,7 @@ fn taken(types: &[Type]) -> TokenStream {
 }
 
 /// Returns code that begins to take arguments of these types, if there are any.
-fn begun(types: &[Type]) -> Option<TokenStream> {
+fn arg_init(types: &[Type]) -> Option<TokenStream> {
     (!types.is_empty()).then(|| quote!(let mut __arguments = __call.arguments();))
 }
 
@@ -204,9 +204,9 @@ fn at(of: &impl Spanned) -> Span {
 }
 
 /// Returns the constant with the handler's arguments; `None` if it takes none.
-fn takes(wants: &Wants) -> Option<TokenStream> {
-    let types = &wants.rest;
-    let takes = match wants.more {
+fn takes(params: &Params) -> Option<TokenStream> {
+    let types = &params.rest;
+    let takes = match params.more {
         Some(_) => quote!(First),
         None if types.is_empty() => return None,
         None => quote!(All),

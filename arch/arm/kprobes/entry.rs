@@ -3,7 +3,7 @@
 //! The entry of arm from C: the one of undefined instructions, which `machine.c` calls.
 
 use crate::{
-    hit::breakpoint::breakpoint,
+    hit::breakpoint::handle_trap,
     sys::preempt, //
 };
 use kernel::{
@@ -23,5 +23,5 @@ unsafe extern "C" fn rust_kprobes_undefined(regs: *mut bindings::pt_regs) -> boo
     // them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::pinned(|pinned| breakpoint(registers, pinned)) }
+    unsafe { preempt::pinned(|pinned| handle_trap(registers, pinned)) }
 }

@@ -109,15 +109,15 @@ unsafe impl Jumps for Arm {
     ) -> Result<Detour, NoJump> {
         let (code, to) = match &prepared.run {
             Run::Emulate(_, insn) => {
-                let (links, to) = insn.branch(at).ok_or(Reason::Emulated)?;
+                let (links, to) = insn.branch(at).ok_or(NoJumpReason::Emulated)?;
                 (if links { BL } else { B }, to)
             }
             _ => (Insn::read(Arm::STATE, at, read)?.with_jump(), 0),
         };
         let reason = if metadata.may_fault(at) {
-            Some(Reason::MayFault)
-        } else if !DETOURS.may_be_left_by_jump() {
-            Some(Reason::DetoursWait)
+            Some(NoJumpReason::MayFault)
+        } else if !DETOURS.may_defer_free() {
+            Some(NoJumpReason::DetoursWait)
         } else {
             metadata.reserved_by(TextRange::with_len(at, 4)?)
         };
@@ -127,21 +127,21 @@ unsafe impl Jumps for Arm {
         }
     }
 
-    fn set_owner(detour: &Detour, owner: Option<&Chain>) {
-        detour.slot.set_owner(owner);
+    fn set_chain(detour: &Detour, chain: Option<&Chain>) {
+        detour.slot.set_chain(chain);
     }
 
-    fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| places(&mut |at, _, to| put(at, &to.jump, text));
+    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        let write = |text: &mut _| points(&mut |at, _, to| put(at, &to.jump, text));
         Self::change_text(write, text);
     }
 
-    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| places(&mut |at, of, _| put(at, &of.breakpoint, text));
+    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        let write = |text: &mut _| points(&mut |at, of, _| put(at, &of.breakpoint, text));
         Self::change_text(write, text);
     }
 
-    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
         let (place, into) = DETOURS.origin(at, pinned)?;
         let (behind, taken) = match into {
             0 | COPIED => (0, 0),
@@ -164,7 +164,7 @@ unsafe impl Jumps for Arm {
 /// a branch.
 fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Result<Detour, Refusal> {
     let mut slot = DETOURS.take(of.at)?;
-    let word = slot.owner_word().ok_or(Refusal::NoMemory)? as u32;
+    let word = slot.chain_word().ok_or(Refusal::NoMemory)? as u32;
     let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
     let mut saves = [0; COPIED as usize];
     text::read(TextAddr::new(template), &mut saves).ok_or(Refusal::UnreadableText)?;
@@ -174,8 +174,8 @@ fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Resul
     let code = Code::EMPTY.then(&saves)?.then(rest.as_flattened())?;
     put(slot.at(), code.bytes(), text);
     let jump = copy::jump(of.at, slot.at(), of.condition)?;
-    slot.set_left_by_jump();
-    slot.set_owner(None);
+    slot.set_deferred_free();
+    slot.set_chain(None);
     Ok(Detour {
         slot,
         under: of.original,

@@ -75,7 +75,7 @@ impl Isa for Arm {
     }
 
     fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        boundary::check(Self::STATE, known, at, read)
+        boundary::check_boundary(Self::STATE, known, at, read)
     }
 }
 
@@ -204,7 +204,7 @@ unsafe impl Machine for Arm {
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         match &prepared.run {
             Run::Copy(slot) | Run::CopyOrEmulate(slot, _)
-                if slot.is_left_by_jump()
+                if slot.has_deferred_free()
                     && !has_post_handler
                     && !in_it_block(saved_psr(registers)) =>
             {
@@ -244,7 +244,7 @@ unsafe impl Machine for Arm {
         prepared.slot().map(Slot::at) == Some(Self::ip(registers))
     }
 
-    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
+    fn undo_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
         set_psr(registers, saved as u32);
         Self::set_ip(registers, prepared.at);
     }

@@ -28,7 +28,7 @@ unsafe impl Returns for Arm {
     const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
 
     #[inline(always)]
-    fn frame(registers: &Registers) -> usize {
+    fn return_frame(registers: &Registers) -> usize {
         registers.uregs[SP]
     }
 
@@ -38,7 +38,7 @@ unsafe impl Returns for Arm {
     }
 
     #[inline(always)]
-    unsafe fn hook(registers: &mut Registers) {
+    unsafe fn hook_return(registers: &mut Registers) {
         registers.uregs[LR] = Self::trampoline();
     }
 
@@ -48,7 +48,7 @@ unsafe impl Returns for Arm {
     }
 
     #[inline(always)]
-    unsafe fn unhook(registers: &mut Registers, to: usize) {
+    unsafe fn unhook_return(registers: &mut Registers, to: usize) {
         registers.uregs[PC] = to;
         registers.uregs[LR] = to;
     }

@@ -16,8 +16,8 @@ use crate::{
     contract::Machine,
     hit::{
         breakpoint::{
-            breakpoint,
-            count_step_fault, //
+            count_step_fault,
+            handle_trap, //
         },
         fault, //
     },
@@ -54,7 +54,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
         // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
         let is_breakpoint =
             Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32);
-        is_breakpoint && breakpoint(registers, pinned) || fault(registers, pinned)
+        is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.
     unsafe { preempt::pinned(handle) }
@@ -63,13 +63,13 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
 /// If a copy of an instruction, or a detour, has faulted, makes the fault one of the original,
 /// before interrupts are on. Returns whether a fault handler has resolved it.
 #[inline(never)]
-fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
+fn translate_fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     let at = S390::ip(registers);
     if !slots::may_cover(at) {
         return false;
     }
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    if let Some((at, taken)) = S390::original(at, pinned) {
+    if let Some((at, taken)) = S390::detour_origin(at, pinned) {
         S390::set_ip(registers, at);
         let sp = S390::sp(registers);
         *sp = sp.wrapping_add(taken);
@@ -89,13 +89,13 @@ fn fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
     if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
         let behind = if code == 0x04 { u64::from(len) } else { 0 };
         S390::set_ip(registers, TextAddr::new(at.get().wrapping_sub(behind)));
-        let resolved = fault::fault(registers, PAGE_FAULT as c_int, pinned);
+        let resolved = fault::handle_fault(registers, PAGE_FAULT as c_int, pinned);
         if !resolved {
             let at = S390::ip(registers);
             S390::set_ip(registers, TextAddr::new(at.get().wrapping_add(behind)));
         }
         return resolved;
     }
-    fault::faulted(registers, pinned);
+    fault::end_faulted_step(registers, pinned);
     false
 }

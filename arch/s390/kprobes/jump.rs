@@ -101,7 +101,7 @@ impl Detour {
     /// Writes the detour of `insn` at `at`. The detour calls no handler yet.
     fn of(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Self, Refusal> {
         let mut slot = DETOURS.take(at)?;
-        let word = slot.owner_word().ok_or(Refusal::NoMemory)?;
+        let word = slot.chain_word().ok_or(Refusal::NoMemory)?;
         let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
         let mut code = Code::EMPTY;
         let mut append = |insn: &Insn, from| {
@@ -119,8 +119,8 @@ impl Detour {
         let shown = at.after(S390::TRAP_LEN)?.get().to_be_bytes();
         let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
         put(slot.at(), code.bytes(), text);
-        slot.set_left_by_jump();
-        slot.set_owner(None);
+        slot.set_deferred_free();
+        slot.set_chain(None);
         Ok(Self {
             under: insn.bytes(),
             jump: jump.moved(slot.at(), at)?.bytes(),
@@ -155,17 +155,17 @@ unsafe impl Jumps for S390 {
             .any(|&at| metadata.may_fault(at));
         let insn = Insn::read(at, read)?;
         let reason = if usize::from(prepared.len) != LEN {
-            Some(Reason::ShortInsn)
+            Some(NoJumpReason::ShortInsn)
         } else if !matches!(prepared.run, Run::Copy) {
-            Some(Reason::Emulated)
+            Some(NoJumpReason::Emulated)
         } else if may_fault {
-            Some(Reason::MayFault)
+            Some(NoJumpReason::MayFault)
         } else if section::covers(function.start(), at, is_percpu_register, read)
-            .map_err(|_| Reason::CannotDecode)?
+            .map_err(|_| NoJumpReason::CannotDecode)?
         {
-            Some(Reason::PerCpuSection)
-        } else if !DETOURS.may_be_left_by_jump() {
-            Some(Reason::DetoursWait)
+            Some(NoJumpReason::PerCpuSection)
+        } else if !DETOURS.may_defer_free() {
+            Some(NoJumpReason::DetoursWait)
         } else {
             metadata.reserved_by(bytes)
         };
@@ -175,21 +175,21 @@ unsafe impl Jumps for S390 {
         }
     }
 
-    fn set_owner(detour: &Detour, owner: Option<&Chain>) {
-        detour.slot.set_owner(owner);
+    fn set_chain(detour: &Detour, chain: Option<&Chain>) {
+        detour.slot.set_chain(chain);
     }
 
-    fn optimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        write_each(places, |detour| &detour.jump, TAIL, text);
-        write_each(places, |detour| &detour.jump, HEAD, text);
+    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        write_each(points, |detour| &detour.jump, TAIL, text);
+        write_each(points, |detour| &detour.jump, HEAD, text);
     }
 
-    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        write_each(places, |_| &BREAKPOINT, HEAD, text);
-        write_each(places, |detour| &detour.under, TAIL, text);
+    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+        write_each(points, |_| &BREAKPOINT, HEAD, text);
+        write_each(points, |detour| &detour.under, TAIL, text);
     }
 
-    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
         let (place, into) = DETOURS.origin(at, pinned)?;
         let (behind, taken) = match into {
             0 | COPIED => (0, 0),
@@ -212,17 +212,17 @@ unsafe impl Jumps for S390 {
 const HEAD: Range<usize> = 0..BREAKPOINT.len();
 const TAIL: Range<usize> = BREAKPOINT.len()..LEN;
 
-/// Writes a part of a jump, or of what replaces the jump, at each place, and returns when every CPU
+/// Writes a part of a jump, or of what replaces the jump, at each point, and returns when every CPU
 /// sees that. Each part is a change of its own: no CPU may have the tail from before a change and
 /// the head from after it.
 fn write_each(
-    places: ForEachPoint<'_, S390>,
+    points: ForEachPoint<'_, S390>,
     code: fn(&Detour) -> &[u8],
     part: Range<usize>,
     text: &mut text::Lock,
 ) {
     let write = |text: &mut _| {
-        places(&mut |at, _, detour| {
+        points(&mut |at, _, detour| {
             let code = code(detour).get(part.clone()).unwrap_or_default();
             let at = at.get().wrapping_add(part.start as u64);
             put(TextAddr::new(at), code, text);

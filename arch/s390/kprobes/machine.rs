@@ -162,7 +162,7 @@ unsafe impl Machine for S390 {
             Run::Copy => None,
         };
         let (next, to) = match (&prepared.slot, emulated) {
-            (Some(slot), None) if slot.is_left_by_jump() && !has_post_handler => {
+            (Some(slot), None) if slot.has_deferred_free() && !has_post_handler => {
                 (Next::Redirected, slot.jump_copy())
             }
             (Some(slot), None) => {
@@ -205,7 +205,7 @@ unsafe impl Machine for S390 {
         into_copy(prepared, registers).is_some()
     }
 
-    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
+    fn undo_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
         let into = into_copy(prepared, registers).unwrap_or_default();
         Trapped::of_mut(registers).mask |= saved & INTERRUPTS;
         let at = prepared.at.get().wrapping_add(into);

@@ -129,7 +129,7 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
     // instruction, so the exception table may have that address instead.
     let may_fault = fixup || text::has_fixup(at.after(len as u64)?);
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-    let boosts = !may_fault && COPIES.may_be_left_by_jump();
+    let boosts = !may_fault && COPIES.may_defer_free();
     let mut slot = COPIES.take(at)?;
     let moved = |to: TextAddr| {
         let moved = insn.moved(at, to)?.bytes();
@@ -141,7 +141,7 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
         let behind = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
         machine::put(second, moved(second)?.then(&back.bytes())?.bytes(), text);
-        slot.set_left_by_jump();
+        slot.set_deferred_free();
     }
     machine::put(slot.at(), stepped.bytes(), text);
     Ok(slot)

@@ -22,7 +22,7 @@ unsafe impl Returns for S390 {
     const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
 
     #[inline(always)]
-    fn frame(registers: &Registers) -> usize {
+    fn return_frame(registers: &Registers) -> usize {
         Trapped::of(registers).gprs[15]
     }
 
@@ -32,7 +32,7 @@ unsafe impl Returns for S390 {
     }
 
     #[inline(always)]
-    unsafe fn hook(registers: &mut Registers) {
+    unsafe fn hook_return(registers: &mut Registers) {
         Trapped::of_mut(registers).gprs[LINK] = Self::trampoline();
     }
 
@@ -42,7 +42,7 @@ unsafe impl Returns for S390 {
     }
 
     #[inline(always)]
-    unsafe fn unhook(registers: &mut Registers, to: usize) {
+    unsafe fn unhook_return(registers: &mut Registers, to: usize) {
         let registers = Trapped::of_mut(registers);
         registers.ip = to;
         registers.gprs[LINK] = to;

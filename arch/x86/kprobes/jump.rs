@@ -6,7 +6,7 @@
 //! file writes detours into slots, translates addresses in detours, and writes the jumps.
 //!
 //! A detour contains no address of a probe or a probe point. It has the address of a word of its
-//! slot, which points to the probes; [`Slot::set_owner`] changes the word. The word is not freed
+//! slot, which points to the probes; [`Slot::set_chain`] changes the word. The word is not freed
 //! while a task is in the detour, which can be long after the probe point was removed. It points to
 //! an empty list of probes then.
 //!
@@ -76,24 +76,24 @@ impl Detour {
     /// Writes the detour of a region. The detour calls no handler yet.
     fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NoJump> {
         let at = region.at();
-        if !DETOURS.may_be_left_by_jump() {
-            return Err(NoJump::from(Reason::DetoursWait));
+        if !DETOURS.may_defer_free() {
+            return Err(NoJump::from(NoJumpReason::DetoursWait));
         }
-        let mut slot = DETOURS.take(at).map_err(|_| Reason::NoMemory)?;
-        let word = slot.owner_word().ok_or(Reason::NoMemory)?;
+        let mut slot = DETOURS.take(at).map_err(|_| NoJumpReason::NoMemory)?;
+        let word = slot.chain_word().ok_or(NoJumpReason::NoMemory)?;
         let common = (&raw const bindings::rust_kprobes_detour).addr() as u64;
-        let code = layout::Detour::of(region, slot.at(), word, TextAddr::new(common))?;
+        let code = layout::DetourWriter::of(region, slot.at(), word, TextAddr::new(common))?;
         // The first word of the slot has the lower half of the probed address (the upper half is
         // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
         poke::code(&mut slot, 0, &code, text);
-        slot.set_left_by_jump();
-        slot.set_owner(None);
+        slot.set_deferred_free();
+        slot.set_chain(None);
         let detour = Self {
             slot,
             // A region covers the jump.
-            saved: *region.bytes().first_chunk().ok_or(Reason::NearEnd)?,
+            saved: *region.bytes().first_chunk().ok_or(NoJumpReason::NearEnd)?,
             len: code.bytes().len() as u8,
         };
         // `optimize` can write the jump.
@@ -103,7 +103,7 @@ impl Detour {
     /// Returns the jump from `at` to the detour.
     fn jump(&self, at: TextAddr) -> Result<Code, NoJump> {
         let entry = self.slot.at().after(layout::ENTRY);
-        layout::jump(at, entry.map_err(|_| Reason::TooFar.at(at))?)
+        layout::jump(at, entry.map_err(|_| NoJumpReason::TooFar.at(at))?)
     }
 }
 
@@ -173,9 +173,9 @@ unsafe impl Jumps for X86 {
     ) -> Result<KVVec<Branch>, NoJump> {
         let mut targets = KVVec::new();
         let indirect = indirect(metadata.image());
-        branch_targets::into(function, group, indirect, metadata, read, &mut |branch| {
+        branch_targets::branches_into(function, group, indirect, metadata, read, &mut |branch| {
             let pushed = targets.push(branch, GFP_KERNEL);
-            pushed.map_err(|_| Reason::NoMemory.into())
+            pushed.map_err(|_| NoJumpReason::NoMemory.into())
         })?;
         sort::ascending(&mut targets);
         Ok(targets)
@@ -193,18 +193,18 @@ unsafe impl Jumps for X86 {
         Detour::of(&Region::of(at, function, targets, metadata, read)?, text)
     }
 
-    fn leaving(
+    fn branches_out_of(
         piece: TextRange,
         image: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
         _text: &mut text::Lock,
     ) -> Result<bool, NoJump> {
-        branch_targets::leaving(piece, indirect(image), read, found)
+        branch_targets::branches_out_of(piece, indirect(image), read, found)
     }
 
-    fn set_owner(detour: &Detour, owner: Option<&Chain>) {
-        detour.slot.set_owner(owner);
+    fn set_chain(detour: &Detour, chain: Option<&Chain>) {
+        detour.slot.set_chain(chain);
     }
 
     fn redirect(prepared: &ArchInsn, detour: Option<&Detour>) {
@@ -212,8 +212,8 @@ unsafe impl Jumps for X86 {
         prepared.redirect(copied);
     }
 
-    fn optimize(places: ForEachPoint<'_, Self>, _text: &mut text::Lock) {
-        places(&mut |at, _, detour| {
+    fn optimize(points: ForEachPoint<'_, Self>, _text: &mut text::Lock) {
+        points(&mut |at, _, detour| {
             // `Detour::of` has made this jump, too.
             let Ok(jump) = detour.jump(at) else {
                 return;
@@ -228,9 +228,9 @@ unsafe impl Jumps for X86 {
         unsafe { bindings::smp_text_poke_batch_finish() };
     }
 
-    fn unoptimize(places: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
         let mut any = false;
-        places(&mut |at, _, _| {
+        points(&mut |at, _, _| {
             // SAFETY: The point has a jump, whose first byte is at `at`.
             unsafe { poke::put(at, &[encode::INT3], text) };
             any = true;
@@ -239,11 +239,11 @@ unsafe impl Jumps for X86 {
             return;
         }
         poke::synchronize(text);
-        places(&mut |at, _, detour| restore(at, detour, text));
+        points(&mut |at, _, detour| restore(at, detour, text));
         poke::synchronize(text);
     }
 
-    fn original(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
         let (noted, into) = DETOURS.origin(at, pinned)?;
         let place = i64::from(noted as u32 as i32) as u64;
         let map = InsnMap((noted as u64 >> u32::BITS) as u32);

@@ -244,7 +244,7 @@ unsafe impl Machine for X86 {
         slot.is_some_and(|slot| slot.at().get() == registers.ip as u64)
     }
 
-    fn faulted(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
+    fn undo_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
         registers.ip = prepared.at.get() as usize;
         registers.flags |= saved & IF;
     }

@@ -18,8 +18,8 @@
 use crate::sys::symbols;
 use crate::{
     model::starts::{
+        StartTable, //
         Stretch,
-        Table, //
     },
     sys::{
         prelude::*,
@@ -52,13 +52,13 @@ pub(super) fn last(at: TextAddr) -> Option<TextAddr> {
     table().last(at, ALTERNATIVES.as_ref()?)
 }
 
-fn table() -> Table<'static> {
+fn table() -> StartTable<'static> {
     let start = (&raw const bindings::__start_orc_unwind_ip).cast::<c_int>();
     let end = (&raw const bindings::__stop_orc_unwind_ip).cast::<c_int>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<c_int>();
     // SAFETY: The linker puts the table between the two symbols, sorted, and no code changes it.
     let distances = unsafe { core::slice::from_raw_parts(start, count) };
-    Table::new(TextAddr::new(start.addr() as u64), distances)
+    StartTable::new(TextAddr::new(start.addr() as u64), distances)
 }
 
 /// Returns the range of alternative number `number`, if there are so many.

@@ -75,7 +75,7 @@ const _: () = assert!(size_of::<ArchInsn>() <= 64);
 impl ArchInsn {
     /// Returns the address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
-        let slot = self.slot.as_ref().filter(|slot| slot.is_left_by_jump());
+        let slot = self.slot.as_ref().filter(|slot| slot.has_deferred_free());
         slot.map(Slot::jump_copy)
     }
 
@@ -144,7 +144,7 @@ pub(super) fn prepare(
         },
         copied => {
             // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-            let boosts = copied == Exec::Boost && COPIES.may_be_left_by_jump();
+            let boosts = copied == Exec::Boost && COPIES.may_defer_free();
             let mut slot = COPIES.take(at)?;
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
             let mut boosted = None;
@@ -152,7 +152,7 @@ pub(super) fn prepare(
                 let copy = relocate::copy(&insn, at, slot.jump_copy())?;
                 let jump = encode::jmp32(slot.jump_copy().after(insn.len() as u64)?, next)?;
                 boosted = Some(copy.then(jump.bytes())?);
-                slot.set_left_by_jump();
+                slot.set_deferred_free();
             }
             poke::code(&mut slot, 0, &step, text);
             if let Some(boosted) = boosted {

@@ -56,7 +56,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn frame(registers: &Registers) -> usize {
+    fn return_frame(registers: &Registers) -> usize {
         registers.sp
     }
 
@@ -74,7 +74,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    unsafe fn hook(registers: &mut Registers) {
+    unsafe fn hook_return(registers: &mut Registers) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
         // SAFETY: As in `returns_to`. An unwinder that finds the address of the trampoline asks for
         // the real return address.
@@ -87,7 +87,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    unsafe fn unhook(registers: &mut Registers, to: usize) {
+    unsafe fn unhook_return(registers: &mut Registers, to: usize) {
         // The trampoline ends with a return. All registers are restored by then, so it takes the
         // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;

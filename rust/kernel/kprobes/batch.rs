@@ -218,7 +218,7 @@ impl<K: AnyPlace> Batch<K> {
                 // An idle CPU may still be in a handler of a probe before the refused one.
                 clients::wait_for_idle();
                 drop(prepared);
-                return Err(who_is_refused::<K>(here, places, error));
+                return Err(first_refused::<K>(here, places, error));
             }
         }
         let mut probes = core::mem::take(&mut prepared.0);
@@ -229,7 +229,7 @@ impl<K: AnyPlace> Batch<K> {
         }
         for probe in &probes {
             // SAFETY: The client was initialized when the site was made, and is registered.
-            unsafe { clients::comes(probe.site().client()) };
+            unsafe { clients::add(probe.site().client()) };
         }
         // INVARIANT: C has registered the probes.
         Ok(Self { probes })
@@ -268,7 +268,7 @@ impl<K: Kind> Batch<K> {
 }
 
 /// Finds the place that was refused, after C has refused a batch with `error`.
-fn who_is_refused<K: Kind>(
+fn first_refused<K: Kind>(
     here: &ProcessContext,
     places: &[Place<'_>],
     error: Error,
@@ -302,7 +302,7 @@ impl<K: Kind> Drop for Batch<K> {
         }
         // SAFETY: The client was added when the probe was registered. If it is not in the list any
         // more, the end of its module has unregistered the probe, and the site is leaked.
-        probes.retain(|probe| unsafe { clients::goes(probe.site().client()) });
+        probes.retain(|probe| unsafe { clients::remove(probe.site().client()) });
         if !probes.is_empty() {
             let (array, count) = array(&mut probes);
             // SAFETY: The probes are registered, by the type's invariants.

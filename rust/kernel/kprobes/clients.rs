@@ -10,31 +10,31 @@ use crate::bindings;
 ///
 /// # Safety
 ///
-/// The client is registered and initialized, is in no list, and is not freed before [`goes`].
+/// The client is registered and initialized, is in no list, and is not freed before [`remove`].
 //
 // Not inlined into modules, here and below: the C functions are not exported.
 #[inline(never)]
-pub(super) unsafe fn comes(client: *mut bindings::rust_kprobes_client) {
+pub(super) unsafe fn add(client: *mut bindings::rust_kprobes_client) {
     // SAFETY: The precondition is the same.
-    unsafe { bindings::rust_kprobes_client_comes(client) };
+    unsafe { bindings::rust_kprobes_client_add(client) };
 }
 
 /// Removes a client from the list. Returns false if its module was unloaded, which unregistered it.
 ///
 /// # Safety
 ///
-/// [`comes`] has added the client to the list.
+/// [`add`] has added the client to the list.
 #[inline(never)]
-pub(super) unsafe fn goes(client: *mut bindings::rust_kprobes_client) -> bool {
+pub(super) unsafe fn remove(client: *mut bindings::rust_kprobes_client) -> bool {
     // SAFETY: The precondition is the same.
-    unsafe { bindings::rust_kprobes_client_goes(client) }
+    unsafe { bindings::rust_kprobes_client_remove(client) }
 }
 
 /// Warns that a probe was dropped where the caller may not sleep.
 ///
 /// # Safety
 ///
-/// [`comes`] has added the client to the list, and it is still in the list.
+/// [`add`] has added the client to the list, and it is still in the list.
 #[inline(never)]
 pub(super) unsafe fn say_abandoned(client: *mut bindings::rust_kprobes_client) {
     // SAFETY: The precondition is the same.
@@ -59,7 +59,7 @@ pub(super) fn wait_for_idle() {}
 ///
 /// The client is initialized, C was told to unregister it, and its memory is not freed.
 #[inline(never)]
-pub(super) unsafe fn say_stuck(client: *mut bindings::rust_kprobes_client) {
+pub(super) unsafe fn neutralize(client: *mut bindings::rust_kprobes_client) {
     // SAFETY: The precondition is the same.
-    unsafe { bindings::rust_kprobes_client_stuck(client) };
+    unsafe { bindings::rust_kprobes_client_neutralize(client) };
 }

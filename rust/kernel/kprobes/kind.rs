@@ -167,7 +167,7 @@ pub trait AnyPlace: Kind {}
 /// Kprobes have called a handler of `probe` with `registers`, which does not return during `'a`.
 /// `probe` is, or is the first member of, the `K::Raw` of a [`Site<K>`].
 #[inline]
-unsafe fn told<'a, K: Kind>(
+unsafe fn hit_and_state<'a, K: Kind>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> Option<(Hit<'a>, &'a K::State)> {
@@ -282,11 +282,11 @@ impl<T: ReturnHandler> Kind for FunctionReturn<T> {
                 "what a return probe keeps for a call has at most 4096 bytes"
             )
         };
-        let begins: unsafe extern "C" fn(_, _) -> _ = begins::<T>;
-        raw.entry_handler = Some(begins);
-        raw.handler = Some(ends::<T>);
+        let kretprobe_entry: unsafe extern "C" fn(_, _) -> _ = kretprobe_entry::<T>;
+        raw.entry_handler = Some(kretprobe_entry);
+        raw.handler = Some(kretprobe_return::<T>);
         raw.data_size = size_of::<T::Data>();
-        begins as usize
+        kretprobe_entry as usize
     }
 }
 
@@ -302,7 +302,7 @@ unsafe extern "C" fn before<K: Kind<State = T::State>, T: Handler>(
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    if let Some((hit, state)) = unsafe { told::<K>(probe, registers) } {
+    if let Some((hit, state)) = unsafe { hit_and_state::<K>(probe, registers) } {
         T::before(state, &hit);
     }
     0
@@ -318,7 +318,7 @@ unsafe extern "C" fn after<T: HandlerAfter>(
     _: c_ulong,
 ) {
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    if let Some((hit, state)) = unsafe { told::<InstructionAfter<T>>(probe, registers) } {
+    if let Some((hit, state)) = unsafe { hit_and_state::<InstructionAfter<T>>(probe, registers) } {
         T::after(state, &hit);
     }
 }
@@ -332,7 +332,7 @@ unsafe extern "C" fn enter<T: EntryHandler>(
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    if let Some((hit, state)) = unsafe { told::<FunctionEntry<T>>(probe, registers) } {
+    if let Some((hit, state)) = unsafe { hit_and_state::<FunctionEntry<T>>(probe, registers) } {
         T::enter(state, &Entry::of(hit));
     }
     0
@@ -355,15 +355,15 @@ unsafe fn data<D>(call: *mut bindings::kretprobe_instance) -> *mut D {
 /// Only kprobes call this, for a `Site<FunctionReturn<T>>`.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline]
-unsafe extern "C" fn begins<T: ReturnHandler>(
+unsafe extern "C" fn kretprobe_entry<T: ReturnHandler>(
     call: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: Kprobes pass a return instance.
     let probe = unsafe { bindings::get_kretprobe(call) };
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    let told = unsafe { told::<FunctionReturn<T>>(probe.cast(), registers) };
-    let Some(kept) = told.and_then(|(hit, state)| T::enter(state, &Entry::of(hit))) else {
+    let hit = unsafe { hit_and_state::<FunctionReturn<T>>(probe.cast(), registers) };
+    let Some(kept) = hit.and_then(|(hit, state)| T::enter(state, &Entry::of(hit))) else {
         // The return is not hooked.
         return 1;
     };
@@ -374,19 +374,20 @@ unsafe extern "C" fn begins<T: ReturnHandler>(
 
 /// # Safety
 ///
-/// Only kprobes call this, for a `Site<FunctionReturn<T>>`, after [`begins`] has returned zero for
-/// the same call.
+/// Only kprobes call this, for a `Site<FunctionReturn<T>>`, after [`kretprobe_entry`] has returned
+/// zero for the same call.
 #[cfg(CONFIG_KRETPROBES)]
 #[inline]
-unsafe extern "C" fn ends<T: ReturnHandler>(
+unsafe extern "C" fn kretprobe_return<T: ReturnHandler>(
     call: *mut bindings::kretprobe_instance,
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: Kprobes pass a return instance. The result is NULL if the probe was unregistered.
     let probe = unsafe { bindings::get_kretprobe(call) };
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    if let Some((hit, state)) = unsafe { told::<FunctionReturn<T>>(probe.cast(), registers) } {
-        // SAFETY: `begins` has written the data, as it has returned zero.
+    let hit = unsafe { hit_and_state::<FunctionReturn<T>>(probe.cast(), registers) };
+    if let Some((hit, state)) = hit {
+        // SAFETY: `kretprobe_entry` has written the data, as it has returned zero.
         let kept = unsafe { data::<T::Data>(call).read_unaligned() };
         // SAFETY: Kprobes pass a return instance.
         let to = unsafe { bindings::get_kretprobe_retaddr(call) };

@@ -33,7 +33,7 @@ pub enum Way {
     /// By a breakpoint, which costs a trap at each hit, and the reason.
     Breakpoint(NoJump),
     /// By a breakpoint or a jump: this implementation of kprobes does not tell which.
-    Untold,
+    Unknown,
 }
 
 /// The reason why a breakpoint is not replaced by a jump.
@@ -115,6 +115,6 @@ impl<K: Kind> Registration<K> {
 
     #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
     fn jump(&self) -> Result<Way, Refused> {
-        Ok(Way::Untold)
+        Ok(Way::Unknown)
     }
 }

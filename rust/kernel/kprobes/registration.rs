@@ -119,7 +119,7 @@ impl<K: Kind> Registration<K> {
             return Err(Refused::explain(&place, K::AT_ENTRY, error));
         }
         // SAFETY: The client was initialized when the site was made, and is registered.
-        unsafe { clients::comes(site.client()) };
+        unsafe { clients::add(site.client()) };
         // INVARIANT: C has registered the site.
         Ok(Self { site })
     }
@@ -190,7 +190,7 @@ impl<K: Kind> Drop for Registration<K> {
             return unsafe { self.site.abandon() };
         }
         // SAFETY: The client was added to the list when it was registered.
-        if unsafe { clients::goes(self.site.client()) } {
+        if unsafe { clients::remove(self.site.client()) } {
             // SAFETY: The site is registered, by the type's invariants.
             unsafe { K::Raw::unregister(&mut self.site.raw(), 1) };
             clients::wait_for_idle();

@@ -151,7 +151,7 @@ impl<K: Kind> SitePtr<K> {
         let listed = !unsafe { (*self.probe()).list.next }.is_null();
         if cfg!(not(CONFIG_RUST_KPROBES)) && listed && self.address() == 0 {
             // SAFETY: The client was initialized when the site was made.
-            return unsafe { clients::say_stuck(self.client()) };
+            return unsafe { clients::neutralize(self.client()) };
         }
         // SAFETY: The site is not registered, as C has refused.
         unsafe { self.discard() };
@@ -166,7 +166,7 @@ impl<K: Kind> SitePtr<K> {
     pub(super) unsafe fn discard_unregistered(self) {
         if self.address() == 0 {
             // SAFETY: The client is initialized, C has failed to unregister it, and the site leaks.
-            return unsafe { clients::say_stuck(self.client()) };
+            return unsafe { clients::neutralize(self.client()) };
         }
         // SAFETY: C has unregistered the site, and no handler runs any more.
         unsafe { self.discard() };

@@ -45,7 +45,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bin
     let registers = unsafe { &mut *regs };
     let call = |pinned: &Pinned| {
         // SAFETY: This task is in the detour, so the detour, its word and its owner are not freed.
-        let probes = unsafe { slots::owner(owner.cast(), pinned) };
+        let probes = unsafe { slots::chain(owner.cast(), pinned) };
         jump::jumped(probes, registers, pinned);
     };
     // SAFETY: The detour has turned preemption off.
@@ -62,7 +62,7 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::pinned(|pinned| fault::fault(registers, trap, pinned)) }.into()
+    unsafe { preempt::pinned(|pinned| fault::handle_fault(registers, trap, pinned)) }.into()
 }
 
 /// Translates a fault in a copy of an instruction to a fault at the original address. Ends the hit
@@ -87,7 +87,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
             breakpoint::count_step_fault();
         }
     } else if fixup || !Current::FAULTS.contains(&(trap as c_uint)) {
-        fault::faulted(registers, &pinned);
+        fault::end_faulted_step(registers, &pinned);
     }
 }
 
@@ -171,7 +171,7 @@ fn original(at: TextAddr) -> Option<(TextAddr, usize)> {
     let pinned = slots::may_cover(at).then(Pinned::new)?;
     let copy = slots::original(at, &pinned).map(|at| (at, 0));
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    let copy = copy.or_else(|| <Current as Jumps>::original(at, &pinned));
+    let copy = copy.or_else(|| <Current as Jumps>::detour_origin(at, &pinned));
     copy
 }
 

@@ -71,13 +71,13 @@ impl<M: Jumps> Jump<M> {
     /// function that `at` is in, as far as it matters.
     pub(crate) fn at(at: TextAddr, function: TextRange, handler: Handler) -> Result<Self, NoJump> {
         let client = Client::with(handler)?;
-        let chain = KBox::new(Chain::of(client.0), GFP_KERNEL).map_err(|_| Reason::NoMemory)?;
+        let chain = KBox::new(Chain::of(client.0), GFP_KERNEL).map_err(Refusal::from)?;
         let (mut text, read) = (text::Lock::new(), &mut text::read);
         let prepared = M::prepare(at, function, false, read, &mut text)?;
         let group = symbol::split_group(c"");
         let targets = M::branch_targets(function, group, &Alone, read, &mut text)?;
         let detour = M::make_detour(at, function, &targets, &prepared, &Alone, read, &mut text)?;
-        M::set_owner(&detour, Some(&chain));
+        M::set_chain(&detour, Some(&chain));
         let jump = Self {
             at,
             prepared,
@@ -137,7 +137,7 @@ impl<M: Jumps> Drop for Jump<M> {
         let (at, text) = (self.at, &mut text::Lock::new());
         M::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
         M::disarm(&mut core::iter::once(&self.prepared), text);
-        M::set_owner(&self.detour, None);
+        M::set_chain(&self.detour, None);
     }
 }
 

@@ -90,17 +90,17 @@ fn register_one(
     batch: &mut Batch,
     replaced: &mut Retired<Point>,
 ) -> Result<(), Refusal> {
-    let place = check::resolve(probe.target()?, &mut batch.cache)?;
-    *found = Some(place.at);
+    let addr = check::resolve(probe.target()?, &mut batch.cache)?;
+    *found = Some(addr.at);
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
-    let kind = add_or_prepare(&mut registry.change(), place, probe, &mut batch.cache)?;
+    let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
-        let inserted = registry.points.insert(place.at, point, replaced);
+        let inserted = registry.points.insert(addr.at, point, replaced);
         inserted.inspect_err(|_| probe.unlink())?;
-        batch.cache.note_start(place.at);
+        batch.cache.note_start(addr.at);
     }
-    arm_or_defer(registry, place.at, probe, batch)
+    arm_or_defer(registry, addr.at, probe, batch)
         .inspect_err(|_| unregister::take_back(registry, probe))
 }
 
@@ -108,13 +108,13 @@ fn register_one(
 /// prepares the instruction and returns the kind of the point that is needed.
 fn add_or_prepare(
     change: &mut Change<'_>,
-    place: ProbeAddr,
+    addr: ProbeAddr,
     probe: &'static Probe,
     cache: &mut SymbolCache,
 ) -> Result<Option<PointKind>, Refusal> {
-    let at = place.at;
+    let at = addr.at;
     let point = refuse_registered(change.points, at, probe)?;
-    probe.begin_registration(at, place.on_entry);
+    probe.begin_registration(at, addr.on_entry);
     let kind = check::check_and_classify(change.images, at, cache)?;
     probe.set(Flag::Ftrace, kind == PointKind::Ftrace);
     if let Some(point) = point {

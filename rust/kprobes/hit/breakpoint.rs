@@ -42,10 +42,9 @@ use core::{
     }, //
 };
 
-/// The number of steps that ended before the instruction was executed: the copy faulted; or
-/// emulation could not read memory, and the load that should fault in its place succeeded. The CPU
-/// then executes the breakpoint again, and the handlers run a second time, unless a fixup or an
-/// oops ends the fault.
+/// The number of steps that ended before the instruction was executed: the copy faulted, or a load
+/// that should have faulted for an emulated instruction did not. The CPU executes the breakpoint
+/// again, so the handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a step that has ended before the instruction was executed.
@@ -59,9 +58,9 @@ pub(crate) fn count_step_fault() {
 /// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. The only
 /// call on this path is that of the handler. Other hits are handled out of line.
 #[inline(always)]
-pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
+pub(crate) fn handle_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
     if Current::handles_hit(pinned) {
-        return nested(registers, pinned);
+        return inner_trap(registers, pinned);
     }
     let (point, prepared) = match lookup(registers, pinned) {
         Continue(found) => found,
@@ -84,7 +83,7 @@ pub(crate) fn breakpoint(registers: &mut Registers, pinned: &Pinned) -> bool {
 }
 
 /// Finds the point whose breakpoint was hit. If there is no point, or if the condition of its
-/// instruction fails, the hit is over, and `Break` has the result of [`breakpoint`].
+/// instruction fails, the hit is over, and `Break` has the result of [`handle_trap`].
 #[inline(always)]
 fn lookup<'a>(
     registers: &mut Registers,
@@ -269,12 +268,12 @@ pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &
 /// Handles a trap of a CPU that handles a hit already: the end of a step or of a jprobe's handler,
 /// or a nested hit.
 #[inline(never)]
-fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn inner_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
     if try_end_step(registers, pinned) {
         return true;
     }
     let Some(at) = jprobe::ended(registers, pinned) else {
-        return hit_nested(registers, pinned);
+        return reenter(registers, pinned);
     };
     resume(at, registers, pinned);
     true
@@ -282,7 +281,7 @@ fn nested(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
-fn hit_nested(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn reenter(registers: &mut Registers, pinned: &Pinned) -> bool {
     let (point, prepared) = match lookup(registers, pinned) {
         Continue(found) => found,
         Break(handled) => return handled,

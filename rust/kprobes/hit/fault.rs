@@ -23,21 +23,22 @@ use kernel::prelude::*;
 /// If a stepped copy has faulted, the registers become the registers at the probed instruction,
 /// which the rest of the kernel expects, and the hit is over. The fault handler is not called for a
 /// fault of an interrupt or NMI that came during the hit, of a missed hit, or in a fault handler.
-pub(crate) fn fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
+pub(crate) fn handle_fault(registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let current = Current::current_probe(pinned);
     let cpu = Current::this_cpu(pinned);
     let ours = if cpu.now.get().phase.is_stepping() {
-        faulted(registers, pinned)
+        end_faulted_step(registers, pinned)
     } else {
         cpu.context.get() == Context::now(pinned)
     };
-    ours && current.is_some_and(|current| handle(current.probe(pinned), registers, trap, pinned))
+    ours && current
+        .is_some_and(|current| call_handler(current.probe(pinned), registers, trap, pinned))
 }
 
 /// Calls a fault handler. The context is cleared meanwhile: the fault handler has interrupted
 /// another handler, and a `jprobe_return()` in the fault handler would end that one. The probe is
 /// the current one also after a step, so hits in its fault handler are missed.
-fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
+fn call_handler(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned) -> bool {
     let context = &Current::this_cpu(pinned).context;
     let outer = context.replace(Context::none());
     let current = Current::current_probe(pinned);
@@ -50,13 +51,13 @@ fn handle(probe: &Probe, registers: &mut Registers, trap: c_int, pinned: &Pinned
 
 /// Ends the step if the stepped copy has faulted: the registers become the registers at the probed
 /// instruction, and the hit is over. Returns whether the copy has faulted.
-pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
+pub(crate) fn end_faulted_step(registers: &mut Registers, pinned: &Pinned) -> bool {
     let cpu = Current::this_cpu(pinned);
     let hit = cpu.now.get();
-    let Some(prepared) = faults_in(&hit, registers, pinned) else {
+    let Some(prepared) = faulting_insn(&hit, registers, pinned) else {
         return false;
     };
-    Current::faulted(prepared, registers, hit.saved);
+    Current::undo_step(prepared, registers, hit.saved);
     count_step_fault();
     end_step(cpu, hit.phase, pinned);
     true
@@ -64,10 +65,10 @@ pub(crate) fn faulted(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// Returns whether the stepped copy has faulted.
 pub(crate) fn faults_in_step(registers: &Registers, pinned: &Pinned) -> bool {
-    faults_in(&Current::this_cpu(pinned).now.get(), registers, pinned).is_some()
+    faulting_insn(&Current::this_cpu(pinned).now.get(), registers, pinned).is_some()
 }
 
-fn faults_in<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a ArchInsn> {
+fn faulting_insn<'a>(hit: &Hit, registers: &Registers, pinned: &'a Pinned) -> Option<&'a ArchInsn> {
     let (_, prepared) = stepped(hit, pinned)?;
     Current::faults_in_step(prepared, registers).then_some(prepared)
 }

@@ -34,7 +34,7 @@ pub(super) fn enter(
 ) {
     let cpu = Current::this_cpu(pinned);
     cpu.context.set(context);
-    Current::enter(registers, jprobe.handler(), pinned);
+    Current::enter_jprobe(registers, jprobe.handler(), pinned);
     Current::jprobe_state(pinned).begin_handler();
     cpu.now.set(Hit {
         phase: Phase::InJprobe,
@@ -53,7 +53,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
     if hit.phase != Phase::InJprobe || !Current::ends_jprobe(registers) {
         return None;
     }
-    Current::restore(registers, pinned);
+    Current::restore_jprobe(registers, pinned);
     Current::jprobe_state(pinned).end_handler();
     cpu.now.set(Hit {
         phase: Phase::Handling,
@@ -69,5 +69,5 @@ pub(crate) fn stack(pinned: &Pinned) -> Option<usize> {
     let here = Current::handles_hit(pinned)
         && cpu.now.get().phase == Phase::InJprobe
         && cpu.context.get() == Context::now(pinned);
-    here.then(|| Current::stack(pinned))
+    here.then(|| Current::jprobe_sp(pinned))
 }

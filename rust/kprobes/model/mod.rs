@@ -13,7 +13,6 @@
 pub(crate) mod addr;
 pub(crate) mod code;
 pub(crate) mod hit_state;
-pub(crate) mod latest;
 pub(crate) mod no_jump;
 pub(crate) mod opt_state;
 pub(crate) mod refusal;

@@ -10,7 +10,7 @@
 //!
 //! - `optimize/decide.rs`: other probes and their handlers, modules that are being loaded, text
 //!   that cannot be read;
-//! - `optimize/reasons.rs`: the switch;
+//! - `optimize/reasons.rs`: the sysctl, and a lack of memory;
 //! - `text/image.rs` and `text/index.rs`: other code that changes the text or traps on it, init
 //!   text;
 //! - `arch/x86/kprobes/isa/region.rs`, with `classify.rs`: the instructions in the bytes of the
@@ -31,10 +31,10 @@ use core::ffi::CStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoJump {
     /// The reason.
-    pub(crate) reason: Reason,
-    /// The address of the instruction that prevents the jump: for [`Reason::LocalBranch`], of the
-    /// branch. For [`Reason::ForeignBranch`], [`Reason::LabelTarget`] and [`Reason::FixupTarget`],
-    /// the target, which is in the bytes of the jump. `None` if no single address does.
+    pub(crate) reason: NoJumpReason,
+    /// The address of the instruction that prevents the jump, such as the branch of `LocalBranch`.
+    /// For `ForeignBranch`, `LabelTarget` and `FixupTarget`, the target, which is in the bytes of
+    /// the jump. `None` if no single address does.
     pub(crate) at: Option<TextAddr>,
 }
 
@@ -43,7 +43,7 @@ macro_rules! reasons {
         /// Reasons why a breakpoint is not replaced by a jump.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(dead_code, reason = "some are reasons of one architecture")]
-        pub(crate) enum Reason {
+        pub(crate) enum NoJumpReason {
             $(#[doc = $text] $name $(($field))?,)*
         }
 
@@ -52,7 +52,7 @@ macro_rules! reasons {
             $($name,)*
         }
 
-        impl Reason {
+        impl NoJumpReason {
             /// Returns the reason in words.
             pub(crate) fn summary(self) -> &'static CStr {
                 match self {
@@ -111,7 +111,7 @@ reasons! {
     PerCpuSection => "the instruction is in a per-CPU section, where interrupts change registers",
 }
 
-impl Reason {
+impl NoJumpReason {
     /// Returns the reason with its address; see [`NoJump::at`].
     pub(crate) const fn at(self, at: TextAddr) -> NoJump {
         NoJump {
@@ -142,8 +142,8 @@ impl Reason {
     }
 }
 
-impl From<Reason> for NoJump {
-    fn from(reason: Reason) -> Self {
+impl From<NoJumpReason> for NoJump {
+    fn from(reason: NoJumpReason) -> Self {
         Self { reason, at: None }
     }
 }
@@ -152,9 +152,9 @@ impl From<Reason> for NoJump {
 impl From<Refusal> for NoJump {
     fn from(refusal: Refusal) -> Self {
         Self::from(match refusal {
-            Refusal::TooFar => Reason::TooFar,
-            Refusal::NoMemory => Reason::NoMemory,
-            other => Reason::CannotMove(other),
+            Refusal::TooFar => NoJumpReason::TooFar,
+            Refusal::NoMemory => NoJumpReason::NoMemory,
+            other => NoJumpReason::CannotMove(other),
         })
     }
 }
@@ -168,29 +168,29 @@ mod tests {
 
     #[test]
     fn reasons_have_a_text_and_an_address() {
-        let found = Reason::LocalBranch.at(AT);
+        let found = NoJumpReason::LocalBranch.at(AT);
         let text = found.reason.summary();
         assert_eq!(text, c"a branch leads into the bytes of the jump");
         assert_eq!(found.reason.text(), text);
         assert_eq!(found.at, Some(AT));
-        assert_eq!(NoJump::from(Reason::PostHandler).at, None);
+        assert_eq!(NoJump::from(NoJumpReason::PostHandler).at, None);
         assert_eq!(
-            Reason::ProbeInside.summary(),
+            NoJumpReason::ProbeInside.summary(),
             c"another probe is in the bytes of the jump"
         );
     }
 
     #[test]
     fn reasons_have_numbers_from_one_on() {
-        assert_eq!(Reason::NearEnd.code(), 1);
-        assert_eq!(Reason::CannotDecode.code(), 2);
-        let moves = Reason::CannotMove(Refusal::Waits);
-        assert_eq!(moves.code() + 1, Reason::TooFar.code());
+        assert_eq!(NoJumpReason::NearEnd.code(), 1);
+        assert_eq!(NoJumpReason::CannotDecode.code(), 2);
+        let moves = NoJumpReason::CannotMove(Refusal::Waits);
+        assert_eq!(moves.code() + 1, NoJumpReason::TooFar.code());
     }
 
     #[test]
     fn what_cannot_be_probed_says_why() {
-        let reason = Reason::CannotMove(Refusal::Waits);
+        let reason = NoJumpReason::CannotMove(Refusal::Waits);
         assert_eq!(reason.at(AT).at, Some(AT));
         assert_eq!(reason.text(), Refusal::Waits.text());
     }
@@ -198,19 +198,23 @@ mod tests {
     #[test]
     fn temporary_reasons_and_shortages() {
         let temporary = [
-            (Reason::NoMemory, true),
-            (Reason::DetoursWait, true),
+            (NoJumpReason::NoMemory, true),
+            (NoJumpReason::DetoursWait, true),
             // A debugger's breakpoint was over a part of the function.
-            (Reason::Debugger, false),
-            (Reason::CannotRead, false),
-            (Reason::CannotDecode, false),
-            (Reason::ModuleComing, false),
+            (NoJumpReason::Debugger, false),
+            (NoJumpReason::CannotRead, false),
+            (NoJumpReason::CannotDecode, false),
+            (NoJumpReason::ModuleComing, false),
         ];
         for (reason, is_shortage) in temporary {
             assert!(reason.is_temporary());
             assert_eq!(reason.is_shortage(), is_shortage);
         }
-        let lasting = [Reason::NearEnd, Reason::LocalBranch, Reason::Ftrace];
+        let lasting = [
+            NoJumpReason::NearEnd,
+            NoJumpReason::LocalBranch,
+            NoJumpReason::Ftrace,
+        ];
         for reason in lasting {
             assert!(!reason.is_temporary() && !reason.is_shortage());
         }

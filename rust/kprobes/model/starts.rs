@@ -3,12 +3,12 @@
 //! Tables of addresses at which instructions start.
 //!
 //! The kernel has such tables for other purposes, in the order of addresses. Each entry is the
-//! distance from the entry to an address. [`Table::last`] finds the nearest start of an instruction
-//! at or before an address. Decoding may begin there.
+//! distance from the entry to an address. [`StartTable::last`] finds the nearest start of an
+//! instruction at or before an address. Decoding may begin there.
 //!
 //! The kernel patches some stretches of text at boot, for the CPU that it runs on. An entry inside
 //! of such a stretch may describe the text before that, or the text for another CPU.
-//! [`Table::last`] skips the entries inside of these stretches.
+//! [`StartTable::last`] skips the entries inside of these stretches.
 
 use super::addr::TextAddr;
 
@@ -17,12 +17,12 @@ pub(crate) type Stretch = (TextAddr, TextAddr);
 
 /// A table of addresses in ascending order.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'a> {
+pub(crate) struct StartTable<'a> {
     base: TextAddr,
     distances: &'a [i32],
 }
 
-impl<'a> Table<'a> {
+impl<'a> StartTable<'a> {
     /// Makes a table whose first entry is at `base`.
     pub(crate) fn new(base: TextAddr, distances: &'a [i32]) -> Self {
         Self { base, distances }
@@ -88,7 +88,7 @@ mod tests {
 
     fn last<const N: usize>(offsets: [u64; N], at: u64, rewritten: &[Stretch]) -> Option<u64> {
         let distances = distances(offsets);
-        let table = Table::new(TextAddr::new(BASE), &distances);
+        let table = StartTable::new(TextAddr::new(BASE), &distances);
         let found = table.last(text(at), rewritten)?;
         Some(found.get().wrapping_sub(TEXT))
     }

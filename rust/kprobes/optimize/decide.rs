@@ -55,11 +55,11 @@ impl Points {
     pub(super) fn blocker(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.probes.keeps_breakpoint() {
             let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
-            let reason = jprobe.map_or(Reason::PostHandler, |_| Reason::Jprobe);
+            let reason = jprobe.map_or(NoJumpReason::PostHandler, |_| NoJumpReason::Jprobe);
             return Some(reason.into());
         }
         let inside = self.breakpoint_under_jump(point.at)?;
-        Some(Reason::ProbeInside.at(inside))
+        Some(NoJumpReason::ProbeInside.at(inside))
     }
 
     /// Returns whether the point has a breakpoint, and no probe prevents a jump.
@@ -112,7 +112,7 @@ impl Change<'_> {
         self.optimizer.forget_temporary(point.at);
         let refused = decided.as_ref().err();
         if let Some(why) = refused.filter(|why| why.reason.is_temporary()) {
-            if why.reason != Reason::NoMemory {
+            if why.reason != NoJumpReason::NoMemory {
                 let temporary = &mut self.optimizer.temporary;
                 let _ = temporary.push((point.at, *why), GFP_KERNEL);
             }
@@ -125,7 +125,7 @@ impl Change<'_> {
         }
         point.jump.decide(decided)?;
         if let Some(detour) = point.jump.detour() {
-            Current::set_owner(detour, Some(&point.probes));
+            Current::set_chain(detour, Some(&point.probes));
         }
         Some(())
     }
@@ -133,17 +133,18 @@ impl Change<'_> {
     /// Makes the jump of the point at `at`, or returns why there cannot be one.
     fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
         // Either fails if the module is being unloaded.
-        let function = self.cache.function(at).map_err(|_| Reason::CannotRead)?;
-        let owner = self.images.owner(at).map_err(|_| Reason::CannotRead)?;
+        let cannot_read = |_| NoJumpReason::CannotRead;
+        let function = self.cache.function(at).map_err(cannot_read)?;
+        let owner = self.images.owner(at).map_err(cannot_read)?;
         let module = owner.module().map(ModRef::module);
         // `check::module_sorted` considers the point again.
         if module.is_some_and(|module| self.images.is_unsorted(module)) {
-            return Err(Reason::ModuleComing.into());
+            return Err(NoJumpReason::ModuleComing.into());
         }
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
-            Current::leaving(piece, image, &mut read, found, text)
+            Current::branches_out_of(piece, image, &mut read, found, text)
         };
         let (cache, lock) = (&mut self.cache, &mut self.text);
         // Searching all text again would fail again.
@@ -152,7 +153,7 @@ impl Change<'_> {
         let unreadable = image
             .as_ref()
             .err()
-            .filter(|why| why.reason == Reason::CannotRead);
+            .filter(|why| why.reason == NoJumpReason::CannotRead);
         cache.search_failed = unreadable.copied();
         let (image, last) = (image?, &mut cache.targets);
         let text = lock.get_or_insert_with(text::Lock::new);

@@ -10,8 +10,8 @@
 //!
 //! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
 //! [`Jumps::make_detour`](crate::contract::Jumps::make_detour), on x86 `jump.rs` and
-//! `isa/region.rs`. The reasons are [`Reason`](crate::model::no_jump::Reason); users read them in
-//! debugfs `kprobes/unoptimized` (`debugfs.rs`).
+//! `isa/region.rs`. The reasons are [`NoJumpReason`](crate::model::no_jump::NoJumpReason); users
+//! read them in debugfs `kprobes/unoptimized` (`debugfs.rs`).
 //!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.

@@ -15,12 +15,12 @@ impl Registry {
         let decided = point.jump.decided();
         let why = decided.and_then(|decided| decided.as_ref().err().copied());
         let why = why.or_else(|| self.points.blocker(point));
-        let switched_off = (!self.optimizer.allowed).then_some(Reason::SwitchedOff.into());
+        let switched_off = (!self.optimizer.allowed).then_some(NoJumpReason::SwitchedOff.into());
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
         // If no reason is stored, there was no memory for the detour, or to store the reason.
-        why.or(Some(Reason::NoMemory.into()))
+        why.or(Some(NoJumpReason::NoMemory.into()))
     }
 }
 

@@ -79,7 +79,7 @@ impl Change<'_> {
     /// is not written. A task that reaches the detour later calls no handler.
     pub(crate) fn forget(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump.jump() {
-            Current::set_owner(&jump.detour, None);
+            Current::set_chain(&jump.detour, None);
             if jump.node.state().has_jump() {
                 self.points.count_jumps(-1);
             }

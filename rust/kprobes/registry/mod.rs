@@ -52,13 +52,13 @@ use symbol_cache::SymbolCache;
 static REGISTRY: Guarded<Registry> = Guarded::new(
     Mutex::REGISTRY,
     Registry {
-        points: Points::none(),
+        points: Points::new(),
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-        optimizer: Optimizer::NEW,
-        ftrace: ftrace::Users::NONE,
-        images: Images::NONE,
-        modules: blacklist::Modules::NONE,
-        refused: refused::Log::new(),
+        optimizer: Optimizer::EMPTY,
+        ftrace: ftrace::Users::EMPTY,
+        images: Images::EMPTY,
+        modules: blacklist::Modules::EMPTY,
+        refused: refused::Log::EMPTY,
         disarmed: false,
     },
 );

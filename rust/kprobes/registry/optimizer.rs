@@ -94,7 +94,7 @@ pub(crate) struct Optimizer {
 
 impl Optimizer {
     /// The state at boot: no jumps are allowed before the worker can run.
-    pub(crate) const NEW: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         queue: Queue::EMPTY,
         allowed: false,
         short: false,

@@ -188,7 +188,7 @@ pub(crate) struct Points {
 
 impl Points {
     /// Makes an empty set of points.
-    pub(crate) const fn none() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             table: Writer::of(&POINTS),
             jumps: Cell::new(0),

@@ -8,10 +8,7 @@
 //! C counterpart: none.
 
 use crate::{
-    model::{
-        latest::Latest,
-        target::Target, //
-    },
+    model::target::Target,
     prelude::*,
     sys::probe::Probe, //
 };
@@ -65,5 +62,43 @@ impl Refused {
     }
 }
 
-/// The latest failures.
-pub(crate) type Log = Latest<Refused, KEPT>;
+/// The latest failures, the oldest first.
+pub(crate) struct Log([Option<Refused>; KEPT]);
+
+impl Log {
+    /// No failures.
+    pub(crate) const EMPTY: Self = Self([const { None }; KEPT]);
+
+    /// Adds a failure. Removes the oldest one if the log is full.
+    pub(crate) fn note(&mut self, refused: Refused) {
+        self.0.rotate_left(1);
+        if let Some(last) = self.0.last_mut() {
+            *last = Some(refused);
+        }
+    }
+
+    /// Returns the failures, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Refused> {
+        self.0.iter().flatten()
+    }
+}
+
+#[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_refused))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_loses_its_oldest_failure() {
+        let mut log = Log::EMPTY;
+        for number in 1..=KEPT as u64 + 1 {
+            let wanted = Wanted::At(TextAddr::new(number));
+            let why = Refusal::NotText;
+            log.note(Refused { wanted, why });
+            let oldest = log.iter().next().map(|refused| &refused.wanted);
+            let expected = number.saturating_sub(KEPT as u64 - 1).max(1);
+            assert!(matches!(oldest, Some(Wanted::At(at)) if at.get() == expected));
+        }
+        assert_eq!(log.iter().count(), KEPT);
+    }
+}

@@ -161,7 +161,7 @@ mod tests {
         let points = &Registry::lock().points;
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
-        let mut images = Images::NONE;
+        let mut images = Images::EMPTY;
         let image = images.image(&Owner::Kernel, at)?;
         let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
         while at < end {

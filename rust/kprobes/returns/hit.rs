@@ -62,12 +62,12 @@ fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &
 /// interrupts this must find the instance.
 #[inline(always)]
 fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    let frame = Current::frame(registers);
+    let frame = Current::return_frame(registers);
     // SAFETY: By the precondition of `entered`, the registers are those of a function's entry.
     let to = unsafe { Current::returns_to(registers) };
     List::of_this_task(pinned).push(taken, frame, to);
     // SAFETY: As before.
-    unsafe { Current::hook(registers) };
+    unsafe { Current::hook_return(registers) };
 }
 
 /// Handles a return to the trampoline: calls the handlers, and makes the task continue at the real
@@ -104,7 +104,7 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &Pinned) {
         Current::set_current_probe(None, pinned);
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
-    unsafe { Current::unhook(registers, to) };
+    unsafe { Current::unhook_return(registers, to) };
     List::of_this_task(pinned).pop(instance).give_back();
 }
 
@@ -130,7 +130,7 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
         next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
     // SAFETY: The trampoline has saved the registers, by the precondition of `returned`.
-    unsafe { Current::unhook(registers, to) };
+    unsafe { Current::unhook_return(registers, to) };
     give_back(list, Some(last), pinned);
 }
 

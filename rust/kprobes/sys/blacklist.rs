@@ -55,7 +55,7 @@ pub(crate) struct Modules(KVec<Module>);
 
 impl Modules {
     /// No modules.
-    pub(crate) const NONE: Self = Self(KVec::new());
+    pub(crate) const EMPTY: Self = Self(KVec::new());
 
     /// Notes a module that is being loaded, if it has blacklisted functions.
     pub(crate) fn add(&mut self, module: Module) -> Result<(), Refusal> {

@@ -28,7 +28,7 @@ struct User {
 }
 
 impl User {
-    const IDLE: Self = Self {
+    const EMPTY: Self = Self {
         points: 0,
         registered: false,
     };
@@ -36,9 +36,9 @@ impl User {
 
 impl Users {
     /// No probe points.
-    pub(crate) const NONE: Self = Self {
-        watching: User::IDLE,
-        changing: User::IDLE,
+    pub(crate) const EMPTY: Self = Self {
+        watching: User::EMPTY,
+        changing: User::EMPTY,
     };
 
     fn user(&mut self, changing: bool) -> &mut User {

@@ -56,7 +56,7 @@ impl BranchTargets {
         text: TextRange,
         leaving: Leaving<'_>,
     ) -> Result<Self, NoJump> {
-        let symbols = tables::symbols(module, text).map_err(|_| Reason::NoMemory)?;
+        let symbols = tables::symbols(module, text).map_err(|_| NoJumpReason::NoMemory)?;
         let (mut entries, mut jumping) = (KVVec::new(), KVVec::new());
         let is_start = |to: &TextAddr| symbols.binary_search_by_key(to, |other| other.at).is_ok();
         for (piece, names) in index::pieces(text, &symbols) {

@@ -62,7 +62,7 @@ pub(crate) struct Image {
 
 impl Images {
     /// No image was read.
-    pub(crate) const NONE: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         kernel: None,
         modules: KVec::new(),
         coming: KVec::new(),
@@ -125,7 +125,7 @@ impl Images {
         let module = owner.module();
         // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
-            return Err(Reason::InitText.into());
+            return Err(NoJumpReason::InitText.into());
         }
         let known = self.known(owner, at);
         if known.is_none_or(|image| image.branch_targets.is_none()) {
@@ -136,7 +136,7 @@ impl Images {
             image.branch_targets = Some(found);
         }
         let known = self.known(owner, at).map(|image| &*image);
-        known.ok_or(Reason::NoMemory.into())
+        known.ok_or(NoJumpReason::NoMemory.into())
     }
 
     /// Forgets the images of a module that comes, is live now, or goes.
@@ -192,13 +192,13 @@ impl TextMetadata for Image {
         self.text
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
         if text::is_reserved_by_ftrace(within) {
-            return Some(Reason::Ftrace);
+            return Some(NoJumpReason::Ftrace);
         }
         let mut bytes = (within.start().get()..within.end().get()).map(TextAddr::new);
         if bytes.any(text::is_debugged) {
-            return Some(Reason::Debugger);
+            return Some(NoJumpReason::Debugger);
         }
         self.index(&self.entries).reserved_by(within)
     }

@@ -28,11 +28,11 @@ pub(crate) enum EntryKind {
 
 impl EntryKind {
     /// Returns why no jump may overwrite these bytes, if other code changes or reads them.
-    fn reserved_by(self) -> Option<Reason> {
+    fn reserved_by(self) -> Option<NoJumpReason> {
         match self {
-            Self::JumpLabel => Some(Reason::JumpLabel),
-            Self::StaticCall => Some(Reason::StaticCall),
-            Self::Bug => Some(Reason::Bug),
+            Self::JumpLabel => Some(NoJumpReason::JumpLabel),
+            Self::StaticCall => Some(NoJumpReason::StaticCall),
+            Self::Bug => Some(NoJumpReason::Bug),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the first reason why other code changes or reads any of these bytes.
-    pub(crate) fn reserved_by(self, within: TextRange) -> Option<Reason> {
+    pub(crate) fn reserved_by(self, within: TextRange) -> Option<NoJumpReason> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut near = self.between(start.saturating_sub(MOST), within.end());
         near.find_map(|entry| entry.kind.reserved_by().filter(|_| start < entry.end()))
@@ -216,12 +216,12 @@ mod tests {
         let reason = |from, to| index(&entries).reserved_by(TextRange::new(at(from), at(to)));
         let of = |offset| reason(offset, offset + 1);
         assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
-        assert_eq!([16, 20].map(of), [Some(Reason::StaticCall); 2]);
-        assert_eq!(of(21), Some(Reason::Bug));
-        assert_eq!([64, 65].map(of), [Some(Reason::JumpLabel); 2]);
+        assert_eq!([16, 20].map(of), [Some(NoJumpReason::StaticCall); 2]);
+        assert_eq!(of(21), Some(NoJumpReason::Bug));
+        assert_eq!([64, 65].map(of), [Some(NoJumpReason::JumpLabel); 2]);
         // The first one counts.
-        assert_eq!(reason(20, 30), Some(Reason::StaticCall));
-        assert_eq!(reason(21, 99), Some(Reason::Bug));
+        assert_eq!(reason(20, 30), Some(NoJumpReason::StaticCall));
+        assert_eq!(reason(21, 99), Some(NoJumpReason::Bug));
         assert_eq!(reason(22, 64), None);
     }
 

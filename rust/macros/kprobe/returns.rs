@@ -27,18 +27,18 @@ use syn::{
 };
 
 use super::{
+    arg_init,
     at,
-    begun,
     compared::compared,
     or_nothing,
+    params::{
+        self,
+        Params, //
+    },
     registers,
     sorted,
     taken,
     takes,
-    wants::{
-        self,
-        Wants, //
-    },
     FromFunction,
     Probed, //
 };
@@ -62,7 +62,7 @@ pub(crate) fn kretprobe(probed: Result<Probed>, item: Item) -> Result<TokenStrea
 
 /// Makes a handler of a function that is called at the end of each call.
 fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
-    wants::refuse_links(&function.attrs)?;
+    params::refuse_links(&function.attrs)?;
     let leave = Leave::of(&function.sig, None)?;
     if let Some(path) = &probed.function {
         return Err(Error::new(
@@ -77,11 +77,11 @@ fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
         cfgs,
         inside,
     } = FromFunction::of(function);
-    let wanted = leave.wants.state.as_ref();
+    let wanted = leave.params.state.as_ref();
     let registers = registers(&probed, &visibility, "ReturnProbe", wanted);
     let state_type = or_nothing(wanted);
-    let (told, value) = (leave.wants.told(), leave.value());
-    let [state, call] = leave.wants.names(leave.value_type().is_some());
+    let (call_args, value) = (leave.params.call_args(), leave.value());
+    let [state, call] = leave.params.names(leave.value_type().is_some());
     Ok(quote! {
         #declared
 
@@ -102,7 +102,7 @@ fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
             fn leave(#state: &Self::State, _: (), #call: &::kernel::kprobes::Return<'_>) {
                 #inside
 
-                #name(#told #value)
+                #name(#call_args #value)
             }
         }
 
@@ -115,7 +115,7 @@ fn at_return(probed: Probed, function: ItemFn) -> Result<TokenStream> {
 
 /// The function that is called at the end of a call.
 struct Leave {
-    wants: Wants,
+    params: Params,
     /// Whether it takes the kept data.
     data: bool,
 }
@@ -123,18 +123,18 @@ struct Leave {
 impl Leave {
     /// Parses a signature. `kept` is the type of the data that was kept for the call.
     fn of(signature: &Signature, kept: Option<&Type>) -> Result<Self> {
-        wants::refuse_answer(
+        params::refuse_answer(
             signature,
             "a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes \
              on)",
         )?;
-        let wants = Wants::of(signature, "Return")?;
-        if let Some(dots) = wants.more {
+        let params = Params::of(signature, "Return")?;
+        if let Some(dots) = params.more {
             return Err(Error::new(dots, "a function returns one value"));
         }
         let data = kept.is_some();
         // The state is passed by reference. Is this argument meant to be the kept data?
-        if let (Some(kept), Some(state)) = (kept, &wants.state) {
+        if let (Some(kept), Some(state)) = (kept, &params.state) {
             if quote!(#kept).to_string() == quote!(#state).to_string() {
                 return Err(Error::new(
                     state.span(),
@@ -144,14 +144,14 @@ impl Leave {
         }
         let said = "the value, if it is wanted";
         let most = if data { 2 } else { 1 };
-        if data && wants.rest.is_empty() {
+        if data && params.rest.is_empty() {
             return Err(Error::new(
                 signature.ident.span(),
                 "what `enter` has kept is missing here",
             ));
         }
-        match wants.rest.get(most) {
-            None => Ok(Self { wants, data }),
+        match params.rest.get(most) {
+            None => Ok(Self { params, data }),
             Some(beyond) if data => Err(Error::new(
                 beyond.span(),
                 format!("at the end of a call there are what `enter` has kept, and {said}"),
@@ -165,12 +165,12 @@ impl Leave {
 
     /// Returns the type of the kept data, if any.
     fn data_type(&self) -> Option<&Type> {
-        self.wants.rest.first().filter(|_| self.data)
+        self.params.rest.first().filter(|_| self.data)
     }
 
     /// Returns the type of the return value, if the function takes it.
     fn value_type(&self) -> Option<&Type> {
-        self.wants.rest.get(usize::from(self.data))
+        self.params.rest.get(usize::from(self.data))
     }
 
     /// Returns code for the return value, if the function takes it.
@@ -183,7 +183,7 @@ impl Leave {
 
 /// The function that is called at the beginning of a call.
 struct Enter {
-    wants: Wants,
+    params: Params,
     /// The type of the data that it keeps.
     kept: Option<Type>,
     /// Whether it may keep no data.
@@ -192,7 +192,7 @@ struct Enter {
 
 impl Enter {
     fn of(signature: &Signature) -> Result<Self> {
-        let wants = Wants::of(signature, "Entry")?;
+        let params = Params::of(signature, "Entry")?;
         let (kept, may_not) = match &signature.output {
             ReturnType::Default => (None, false),
             ReturnType::Type(_, answer) => match inside_option(answer) {
@@ -201,7 +201,7 @@ impl Enter {
             },
         };
         Ok(Self {
-            wants,
+            params,
             kept,
             may_not,
         })
@@ -258,18 +258,18 @@ fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
         ));
     };
     for one in [first, last] {
-        wants::refuse_links(&one.attrs)?;
+        params::refuse_links(&one.attrs)?;
     }
     let enter = Enter::of(&first.sig)?;
-    probed.refuse_more(enter.wants.more)?;
+    probed.refuse_more(enter.params.more)?;
     let leave = Leave::of(&last.sig, enter.kept.as_ref())?;
-    let state = (enter.wants.state.as_ref()).or(leave.wants.state.as_ref());
+    let state = (enter.params.state.as_ref()).or(leave.params.state.as_ref());
     let registers = registers(&probed, &last.vis, "ReturnProbe", state);
     let handler = handler(&both.self_ty, &enter, &leave, state);
     let [_, cfgs, _] = sorted(&both.attrs);
     let (cfgs, of) = (quote!(#(#cfgs)*), &both.self_ty);
     let comparison =
-        compared(&probed, &enter.wants.rest, leave.value_type()).map(|made| quote!(#cfgs #made));
+        compared(&probed, &enter.params.rest, leave.value_type()).map(|made| quote!(#cfgs #made));
     let both = without_dots(both);
     Ok(quote! {
         #both
@@ -301,11 +301,11 @@ fn without_dots(both: &ItemImpl) -> ItemImpl {
 
 fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> TokenStream {
     let (state, kept) = (or_nothing(state), or_nothing(enter.kept.as_ref()));
-    let (takes, arguments) = (takes(&enter.wants), taken(&enter.wants.rest));
-    let (told, begun) = (enter.wants.told(), begun(&enter.wants.rest));
-    let [state_at_first, call_at_first] = enter.wants.names(begun.is_some());
+    let (takes, arguments) = (takes(&enter.params), taken(&enter.params.rest));
+    let (call_args, arg_init) = (enter.params.call_args(), arg_init(&enter.params.rest));
+    let [state_at_first, call_at_first] = enter.params.names(arg_init.is_some());
     // Functions of the type's own `impl` take precedence over the trait's functions.
-    let entered = quote!(<#of>::enter(#told #arguments));
+    let entered = quote!(<#of>::enter(#call_args #arguments));
     let answer = match (&enter.kept, enter.may_not) {
         (_, true) => entered,
         (Some(_), _) => quote!(::core::option::Option::Some(#entered)),
@@ -314,8 +314,8 @@ fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> Tok
             ::core::option::Option::Some(())
         },
     };
-    let (told_at_last, value) = (leave.wants.told(), leave.value());
-    let [state_at_last, call_at_last] = leave.wants.names(leave.value_type().is_some());
+    let (told_at_last, value) = (leave.params.call_args(), leave.value());
+    let [state_at_last, call_at_last] = leave.params.names(leave.value_type().is_some());
     let (data, given) = match leave.data_type() {
         Some(of) => (quote!(data), quote_spanned!(at(of) => data,)),
         None => (quote!(_), quote!()),
@@ -332,7 +332,7 @@ fn handler(of: &Type, enter: &Enter, leave: &Leave, state: Option<&Type>) -> Tok
                 #state_at_first: &Self::State,
                 #call_at_first: &::kernel::kprobes::Entry<'_>,
             ) -> ::core::option::Option<#kept> {
-                #begun
+                #arg_init
                 #answer
             }
 

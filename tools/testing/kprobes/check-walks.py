@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
                                '.remove_jumps_over .consider .remove_jumps .note recover_from_jump '
                                'unregister::batch unregister::take_back'),
-         'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'nested jprobe::enter'),
+         'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'inner_trap jprobe::enter'),
          'unregister': ('rust/kprobes/abi.rs', 'unregister_kprobe', 8,
                         '.remove_jumps .forget .reconsider')}
 CORE = {'and'}

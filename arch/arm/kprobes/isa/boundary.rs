@@ -188,7 +188,7 @@ fn mark(
 /// Fails unless an instruction starts at `at`. An instruction starts at `known`.
 ///
 /// The text must be read as it was compiled: without the breakpoints of probes.
-pub(crate) fn check(
+pub(crate) fn check_boundary(
     state: State,
     known: TextAddr,
     at: TextAddr,
@@ -236,7 +236,7 @@ mod tests {
         let known = TextAddr::new(START);
         (0..code.len()).fold(0, |bits, number| {
             let at = TextAddr::new(START + 2 * number as u64);
-            let is_start = check(state, known, at, &mut read);
+            let is_start = check_boundary(state, known, at, &mut read);
             bits | u64::from(is_start.is_ok()) << number
         })
     }
@@ -262,11 +262,11 @@ mod tests {
         assert_eq!(starts(State::Thumb, &code), 0b10_1011);
         let mut read = |_: TextAddr, _: &mut [u8]| Some(());
         let at = |at| TextAddr::new(START + at);
-        let odd = check(State::Thumb, at(0), at(1), &mut read);
+        let odd = check_boundary(State::Thumb, at(0), at(1), &mut read);
         assert_eq!(odd, Err(Refusal::NotABoundary));
-        let before = check(State::Thumb, at(4), at(2), &mut read);
+        let before = check_boundary(State::Thumb, at(4), at(2), &mut read);
         assert_eq!(before, Err(Refusal::NotABoundary));
-        let odd = check(State::A32, at(0), at(2), &mut read);
+        let odd = check_boundary(State::A32, at(0), at(2), &mut read);
         assert_eq!(odd, Err(Refusal::NotABoundary));
     }
 
@@ -331,10 +331,10 @@ mod tests {
         };
         let at = |at| TextAddr::new(START + at);
         for state in [State::A32, State::Thumb] {
-            assert_eq!(check(state, at(0), at(0), &mut read), Ok(()));
-            let behind = check(state, at(0), at(4), &mut read);
+            assert_eq!(check_boundary(state, at(0), at(0), &mut read), Ok(()));
+            let behind = check_boundary(state, at(0), at(4), &mut read);
             assert_eq!(behind, Err(Refusal::UnreadableText));
-            let far = check(state, at(0), TextAddr::new(u64::MAX - 3), &mut read);
+            let far = check_boundary(state, at(0), TextAddr::new(u64::MAX - 3), &mut read);
             assert!(far.is_err());
         }
     }

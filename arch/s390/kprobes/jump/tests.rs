@@ -199,7 +199,7 @@ mod cases {
         let function = function!(rust_kprobes_test_carry);
         let jump = jump_at(function, look)?;
         CALLS.store(0, Ordering::Relaxed);
-        S390::set_owner(&jump.detour, None);
+        S390::set_chain(&jump.detour, None);
         State::pattern(0).run(function);
         drop(jump);
         assert_eq!(CALLS.load(Ordering::Relaxed), 0);
@@ -211,8 +211,8 @@ mod cases {
         let why = |at| jump_at(at, look).err().map(|why| why.reason);
         let short = why(function!(rust_kprobes_test_short));
         let branch = why(function!(rust_kprobes_test_branch));
-        assert_eq!(short, Some(Reason::ShortInsn));
-        assert_eq!(branch, Some(Reason::Emulated));
+        assert_eq!(short, Some(NoJumpReason::ShortInsn));
+        assert_eq!(branch, Some(NoJumpReason::Emulated));
     }
 
     #[test]

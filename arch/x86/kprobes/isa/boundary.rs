@@ -58,7 +58,11 @@ pub(crate) fn read_most<'a>(
 }
 
 /// Checks that an instruction starts at `at`. An instruction starts at `known`.
-pub(crate) fn check(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
+pub(crate) fn check_boundary(
+    known: TextAddr,
+    at: TextAddr,
+    read: ReadText<'_>,
+) -> Result<(), Refusal> {
     let mut start = known;
     while start <= at {
         let mut buffer = [0; WINDOW];
@@ -91,7 +95,7 @@ mod tests {
             into.copy_from_slice(text.get(from..end)?);
             Some(())
         };
-        check(
+        check_boundary(
             TextAddr::new(START),
             TextAddr::new(START.wrapping_add(offset)),
             &mut read,

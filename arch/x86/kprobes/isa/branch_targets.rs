@@ -7,9 +7,9 @@
 //! function itself. Others are in code that the compiler split from the function (`f.cold`,
 //! `f.part.0`) and that jumps back, or in assembler code whose label has a symbol.
 //!
-//! [`into`] decodes a function once for all its probes; each probe then costs a binary search in
-//! the sorted [`Branch`]es ([`leading_to`]). [`leaving`] finds the branches into other functions.
-//! That search covers all text once, and [`TextMetadata::branch_target`] answers from the result.
+//! [`branches_into`] decodes a function once for all its probes; each probe then costs a binary
+//! search in the sorted [`Branch`]es ([`leading_to`]). [`branches_out_of`] finds the branches into
+//! other functions; it covers all text once, for [`TextMetadata::branch_target`].
 //!
 //! The text must be read as it was compiled ([`boundary`]). Jump labels that are NOPs now and the
 //! fixups of the exception table are not in the bytes: [`TextMetadata`] knows them from the
@@ -118,7 +118,7 @@ pub(crate) struct Branch {
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 impl Branch {
     /// An unused element of a list.
-    pub(crate) const NONE: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         to: TextAddr::new(0),
         from: TextAddr::new(0),
     };
@@ -134,7 +134,7 @@ impl Branch {
 ///
 /// Refuses the function if an indirect jump of its split-function group may lead there. Refuses the
 /// function, too, while a debugger has a breakpoint there, which hides an unknown instruction.
-pub(crate) fn into(
+pub(crate) fn branches_into(
     function: TextRange,
     group: SplitGroup,
     indirect: Indirect,
@@ -143,10 +143,10 @@ pub(crate) fn into(
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
     each_insn(function, false, read, &mut |from, insn| {
-        let is_debuggers = |byte| metadata.reserved_by(byte) == Some(Reason::Debugger);
+        let is_debuggers = |byte| metadata.reserved_by(byte) == Some(NoJumpReason::Debugger);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
-            return Err(NoJump::from(Reason::Debugger));
+            return Err(NoJump::from(NoJumpReason::Debugger));
         }
         report(insn, from, function, indirect, found)
     })?;
@@ -156,7 +156,7 @@ pub(crate) fn into(
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.
 pub(crate) fn check_group(others: bool, indirect: Indirect) -> Result<(), NoJump> {
     if others && indirect != Indirect::Endbr {
-        return Err(NoJump::from(Reason::SplitJump));
+        return Err(NoJump::from(NoJumpReason::SplitJump));
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ fn report(
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
     if indirect.leads_anywhere(insn, from, function.start()) {
-        return Err(Reason::IndirectJump.at(from));
+        return Err(NoJumpReason::IndirectJump.at(from));
     }
     let taken = || address_taken(insn, from).filter(|_| function.contains(from));
     match insn.target(from).or_else(taken) {
@@ -219,7 +219,7 @@ fn address_taken(insn: &Insn, at: TextAddr) -> Option<TextAddr> {
 /// has an indirect jump that may lead anywhere in its group.
 ///
 /// If `piece` has bytes that cannot be decoded, an instruction may start at each of its bytes.
-pub(crate) fn leaving(
+pub(crate) fn branches_out_of(
     piece: TextRange,
     indirect: Indirect,
     read: ReadText<'_>,
@@ -234,7 +234,9 @@ pub(crate) fn leaving(
         }
     };
     match each_insn(piece, false, read, &mut look) {
-        Err(no) if no.reason == Reason::CannotDecode => each_insn(piece, true, read, &mut look),
+        Err(no) if no.reason == NoJumpReason::CannotDecode => {
+            each_insn(piece, true, read, &mut look)
+        }
         done => done,
     }?;
     Ok(jumps)
@@ -261,14 +263,14 @@ fn each_insn(
         if distance(start, at).saturating_add(left.min(boundary::WINDOW)) > len {
             (start, len) = (at, left.min(AHEAD));
             let ahead = buffer.get_mut(..len).and_then(|ahead| read(at, ahead));
-            ahead.ok_or(Reason::CannotRead.at(at))?;
+            ahead.ok_or(NoJumpReason::CannotRead.at(at))?;
         }
         let bytes = buffer.get(distance(start, at)..len).unwrap_or_default();
         let request = match every_byte {
             true => 0,
             false => boundary::request(bytes),
         };
-        let cannot_decode = |_| Reason::CannotDecode.at(at);
+        let cannot_decode = |_| NoJumpReason::CannotDecode.at(at);
         let from = at.after(request as u64).map_err(cannot_decode)?;
         let insn = decode(bytes.get(request..).unwrap_or_default());
         if let Ok(insn) = &insn {
@@ -330,7 +332,7 @@ mod tests {
         let mut count = 0;
         let piece = range(from, from + text.len() as u64);
         each(piece, to, indirect, &mut read, &mut |branch| {
-            let place = targets.get_mut(count).ok_or(Reason::NoMemory)?;
+            let place = targets.get_mut(count).ok_or(NoJumpReason::NoMemory)?;
             *place = Some((branch.to.get() - START, branch.from.get() - START));
             count += 1;
             Ok(())
@@ -372,7 +374,7 @@ mod tests {
         // nop; jmp *%rax; then jmp *0(,%rax,8)
         let texts: [&[u8]; 2] = [&[0x90, 0xff, 0xe0], &[0x90, 0xff, 0x24, 0xc5, 0, 0, 0, 0]];
         for text in texts {
-            let refused = Err(Reason::IndirectJump.at(at(1)));
+            let refused = Err(NoJumpReason::IndirectJump.at(at(1)));
             assert_eq!(found(text, 0, range(0, 8), PLAIN), refused);
             assert_eq!(found(text, 0, range(0, 8), MARKED), Ok([None; 4]));
         }
@@ -393,7 +395,7 @@ mod tests {
             Some(())
         };
         let (mut reported, mut count) = ([0; 3], 0);
-        let done = leaving(range(0, 14), PLAIN, &mut read, &mut |to| {
+        let done = branches_out_of(range(0, 14), PLAIN, &mut read, &mut |to| {
             reported[count] = to.get().wrapping_sub(START);
             count += 1;
             Ok(())
@@ -411,8 +413,8 @@ mod tests {
             Some(())
         };
         let (mut reported, mut count) = ([None; 4], 0);
-        leaving(range(0, text.len() as u64), PLAIN, &mut read, &mut |to| {
-            let place = reported.get_mut(count).ok_or(Reason::NoMemory)?;
+        branches_out_of(range(0, text.len() as u64), PLAIN, &mut read, &mut |to| {
+            let place = reported.get_mut(count).ok_or(NoJumpReason::NoMemory)?;
             *place = Some(to.get().wrapping_sub(START));
             count += 1;
             Ok(())
@@ -448,7 +450,7 @@ mod tests {
                 Some(())
             };
             let piece = range(0, text.len() as u64);
-            let mut jumps = |indirect| leaving(piece, indirect, &mut read, &mut |_| Ok(()));
+            let mut jumps = |indirect| branches_out_of(piece, indirect, &mut read, &mut |_| Ok(()));
             assert_eq!(jumps(PLAIN), Ok(expected));
             assert_eq!(jumps(MARKED), Ok(false));
         }
@@ -457,13 +459,13 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_not_known() {
         let mut none = |_: TextAddr, _: &mut [u8]| None;
-        let reported = leaving(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
-        assert_eq!(reported, Err(Reason::CannotRead.at(at(0))));
+        let reported = branches_out_of(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
+        assert_eq!(reported, Err(NoJumpReason::CannotRead.at(at(0))));
     }
 
     #[test]
     fn bytes_that_are_no_instruction_are_refused() {
-        let refused = |offset| Err(Reason::CannotDecode.at(at(offset)));
+        let refused = |offset| Err(NoJumpReason::CannotDecode.at(at(offset)));
         assert_eq!(found(&[0x90, 0x06], 0, range(0, 2), PLAIN), refused(1));
         // The last instruction is not all there.
         assert_eq!(found(&[0x90, 0xe8, 0], 0, range(0, 3), PLAIN), refused(1));
@@ -592,7 +594,7 @@ mod indirect_tests {
         assert_eq!(len(&pretend, 0x37), Ok(9));
         pretend.indirect = retpolines();
         for offset in [0x00, 0x08, 0x30, 0x37, 0x48] {
-            let refused = Err(Reason::IndirectJump.at(at(0x25)));
+            let refused = Err(NoJumpReason::IndirectJump.at(at(0x25)));
             assert_eq!(len(&pretend, offset), refused);
         }
         // As it is when the kernel begins on a CPU that needs no retpolines: jmp *%rax; nop
@@ -600,7 +602,7 @@ mod indirect_tests {
         patched[0x25..0x2a].copy_from_slice(&[0xff, 0xe0, 0x90, 0x90, 0x90]);
         let mut pretend = Pretend::of(&patched);
         pretend.indirect = retpolines();
-        let refused = Err(Reason::IndirectJump.at(at(0x25)));
+        let refused = Err(NoJumpReason::IndirectJump.at(at(0x25)));
         assert_eq!(len(&pretend, 0x37), refused);
         // A direct jump, to an address that is no thunk.
         patched[0x25..0x2a].copy_from_slice(&[0xe9, 0x00, 0x1f, 0x00, 0x00]);
@@ -609,7 +611,7 @@ mod indirect_tests {
         assert_eq!(len(&pretend, 0x37), Ok(9));
         // But what was split from it does.
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(len(&pretend, 0x37), Err(NoJump::from(Reason::SplitJump)));
+        assert_eq!(len(&pretend, 0x37), Err(NoJumpReason::SplitJump.into()));
     }
 
     #[test]
@@ -625,7 +627,7 @@ mod indirect_tests {
     fn calls_at_the_end_look_like_computed_gotos() {
         let mut pretend = Pretend::of(&TAIL);
         pretend.indirect = retpolines();
-        assert_eq!(len(&pretend, 0), Err(Reason::IndirectJump.at(at(8))));
+        assert_eq!(len(&pretend, 0), Err(NoJumpReason::IndirectJump.at(at(8))));
         pretend.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend, 0), Ok(7));
     }
@@ -646,7 +648,7 @@ mod indirect_tests {
         for indirect in [Indirect::Endbr, Indirect::Anywhere(None), retpolines()] {
             pretend.indirect = indirect;
             // xor; mov
-            assert_eq!(len(&pretend, 8), Err(Reason::LocalBranch.at(at(0))));
+            assert_eq!(len(&pretend, 8), Err(NoJumpReason::LocalBranch.at(at(0))));
             // A label at the start of the region: a branch to it takes the jump.
             assert_eq!(len(&pretend, 10), Ok(5));
         }
@@ -656,7 +658,7 @@ mod indirect_tests {
     fn label_taken_by_lea_in_region() {
         let mut pretend = Pretend::of(&LOADED);
         pretend.indirect = Indirect::Endbr;
-        assert_eq!(len(&pretend, 0x0f), Err(Reason::LocalBranch.at(at(0))));
+        assert_eq!(len(&pretend, 15), Err(NoJumpReason::LocalBranch.at(at(0))));
         assert_eq!(len(&pretend, 0x11), Ok(5));
         // Where it is taken nothing leads.
         assert_eq!(len(&pretend, 0), Ok(7));

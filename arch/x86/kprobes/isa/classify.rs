@@ -170,11 +170,11 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 /// * ENDBR is refused, since an indirect branch may lead there.
 pub(super) fn check_movable(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NoJump> {
     let reason = match classify(insn, next, false) {
-        Ok(_) if is_endbr(insn) => Reason::LandingPad,
-        Ok(Exec::Emulate(Op::Count(..))) => Reason::ShortLoop,
-        Ok(Exec::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => Reason::IndirectCall,
+        Ok(_) if is_endbr(insn) => NoJumpReason::LandingPad,
+        Ok(Exec::Emulate(Op::Count(..))) => NoJumpReason::ShortLoop,
+        Ok(Exec::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => NoJumpReason::IndirectCall,
         Ok(_) | Err(Refusal::MovesCpuData | Refusal::InterruptReturn) => return Ok(()),
-        Err(refusal) => Reason::CannotMove(refusal),
+        Err(refusal) => NoJumpReason::CannotMove(refusal),
     };
     Err(reason.at(at))
 }
@@ -432,7 +432,7 @@ mod movable_tests {
     const AT: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     fn moved(bytes: &[u8]) -> Result<(), NoJump> {
-        let no = |refusal| Reason::CannotMove(refusal).at(AT);
+        let no = |refusal| NoJumpReason::CannotMove(refusal).at(AT);
         check_movable(&decode(bytes).map_err(no)?, None, AT)
     }
 
@@ -507,11 +507,11 @@ mod movable_tests {
     fn branches_without_another_form_are_refused() {
         assert!(all(
             &[&[0xe2, 0], &[0xe3, 0]],
-            Err(Reason::ShortLoop.at(AT))
+            Err(NoJumpReason::ShortLoop.at(AT))
         ));
         assert!(all(
             &[&[0xff, 0xd0], &[0xff, 0x15, 0, 0, 0, 0]],
-            Err(Reason::IndirectCall.at(AT))
+            Err(NoJumpReason::IndirectCall.at(AT))
         ));
     }
 
@@ -520,7 +520,7 @@ mod movable_tests {
         // endbr64; mov to SS, int3, ud2, lidt, hlt, far ret
         assert!(all(
             &[&[0xf3, 0x0f, 0x1e, 0xfa]],
-            Err(Reason::LandingPad.at(AT))
+            Err(NoJumpReason::LandingPad.at(AT))
         ));
         let cases: [(&[u8], Refusal); 6] = [
             (&[0x8e, 0xd0], Refusal::HoldsTrapsBack),
@@ -531,19 +531,19 @@ mod movable_tests {
             (&[0x48, 0xcb], Refusal::FarBranch),
         ];
         for (bytes, refusal) in cases {
-            assert_eq!(moved(bytes), Err(Reason::CannotMove(refusal).at(AT)));
+            assert_eq!(moved(bytes), Err(NoJumpReason::CannotMove(refusal).at(AT)));
         }
     }
 
     #[test]
     fn sti_before_a_wait_is_refused() {
         let with = |next: &[u8]| {
-            let no = |refusal| Reason::CannotMove(refusal).at(AT);
+            let no = |refusal| NoJumpReason::CannotMove(refusal).at(AT);
             let sti = decode(&[0xfb]).map_err(no)?;
             let next = decode(next).map_err(no)?;
             check_movable(&sti, Some(&next), AT)
         };
-        let refused = Reason::CannotMove(Refusal::LetsNextWait).at(AT);
+        let refused = NoJumpReason::CannotMove(Refusal::LetsNextWait).at(AT);
         assert_eq!(with(&[0xf4]), Err(refused));
         assert_eq!(with(&[0xc3]), Ok(()));
     }

@@ -77,16 +77,16 @@ const KERNEL_CS: u8 = 0x10;
 
 /// Returns the jump at `at` to `detour`.
 pub(crate) fn jump(at: TextAddr, detour: TextAddr) -> Result<Code, NoJump> {
-    encode::jmp32(at, detour).map_err(|_| Reason::TooFar.at(at))
+    encode::jmp32(at, detour).map_err(|_| NoJumpReason::TooFar.at(at))
 }
 
 /// A detour that is being written.
-pub(crate) struct Detour {
+pub(crate) struct DetourWriter {
     at: TextAddr,
     code: Code,
 }
 
-impl Detour {
+impl DetourWriter {
     /// Returns the detour of `region`, to be written at `at`. `word` is the address of the word;
     /// `common` is `rust_kprobes_detour`.
     pub(crate) fn of(
@@ -154,8 +154,8 @@ impl Detour {
         let code = here.and_then(make);
         let code = code.and_then(|code| self.code.then(code.bytes()));
         self.code = code.map_err(|refusal| match refusal {
-            Refusal::TooFar | Refusal::OutOfText => Reason::TooFar.at(origin),
-            other => Reason::CannotMove(other).at(origin),
+            Refusal::TooFar | Refusal::OutOfText => NoJumpReason::TooFar.at(origin),
+            other => NoJumpReason::CannotMove(other).at(origin),
         })?;
         Ok(())
     }
@@ -261,7 +261,7 @@ mod tests {
     fn detour_at(pretend: &Pretend<'_>, there: u64) -> Result<Code, NoJump> {
         let start = at(there.wrapping_sub(COPIED));
         let common = at(there.wrapping_add(COMMON - THERE));
-        Detour::of(&pretend.region(0)?, start, WORD, common)
+        DetourWriter::of(&pretend.region(0)?, start, WORD, common)
     }
 
     fn detour(text: &[u8]) -> Result<Code, NoJump> {
@@ -301,7 +301,7 @@ mod tests {
         let code = jump(at(0), at(0x1005));
         assert!(code.is_ok_and(|code| code.bytes() == [0xe9, 0, 0x10, 0, 0]));
         let far = jump(at(0), at(1 << 40));
-        assert_eq!(far, Err(Reason::TooFar.at(at(0))));
+        assert_eq!(far, Err(NoJumpReason::TooFar.at(at(0))));
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
             let detour = detour_at(&Pretend::of(text), 1 << 40)?;
             Ok(copied(&detour).len())
         };
-        let too_far = |offset| Err(Reason::TooFar.at(at(offset)));
+        let too_far = |offset| Err(NoJumpReason::TooFar.at(at(offset)));
         // The jump back stands for what is behind; the others for themselves.
         assert_eq!(far(&TWO), too_far(7));
         assert_eq!(far(&[0x90, 0x8b, 0x05, 0, 0, 0, 0]), too_far(1));
@@ -403,7 +403,8 @@ mod tests {
             0x0f, 0, 0, 0x31, 0xc9, 0x8b, 0x05, 0x14, 0x02, 0, 0, 0xe9, 0xdb, 0xef, 0xff, 0xff,
         ];
         let region = Pretend::of(&MOVED).region(0);
-        let detour = region.and_then(|region| Detour::of(&region, at(THERE), WORD, at(COMMON)));
+        let detour =
+            region.and_then(|region| DetourWriter::of(&region, at(THERE), WORD, at(COMMON)));
         assert!(detour.is_ok_and(|detour| detour.bytes() == bytes));
     }
 
@@ -428,10 +429,10 @@ mod tests {
         // pop %rbp; ret; int3
         let region = Pretend::of(&[0x5d, 0xc3, 0xcc, 0xcc, 0xcc]).region(0);
         let far = region.and_then(|region| {
-            let detour = Detour::of(&region, at(1 << 40), 0, at(COMMON));
+            let detour = DetourWriter::of(&region, at(1 << 40), 0, at(COMMON));
             detour.map(|detour| detour.bytes().len())
         });
-        assert_eq!(far, Err(Reason::TooFar.at(at(0))));
+        assert_eq!(far, Err(NoJumpReason::TooFar.at(at(0))));
     }
     // xor %ecx, %ecx; mov 0x1234(%rip), %eax
     const MOVED: [u8; 8] = [0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0];

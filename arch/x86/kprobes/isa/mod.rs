@@ -76,7 +76,7 @@ impl Isa for X86 {
     }
 
     fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        boundary::check(known, at, read)
+        boundary::check_boundary(known, at, read)
     }
 }
 

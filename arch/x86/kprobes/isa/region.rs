@@ -103,12 +103,12 @@ impl Region {
     ) -> Result<Self, NoJump> {
         let left = function.end().get().saturating_sub(at.get());
         if left < JUMP_LEN as u64 || !function.contains(at) {
-            return Err(NoJump::from(Reason::NearEnd));
+            return Err(NoJump::from(NoJumpReason::NearEnd));
         }
         let mut buffer = [0; AHEAD];
         let readable = usize::try_from(left).map_or(AHEAD, |left| left.min(AHEAD));
         let text = buffer.get_mut(..readable).unwrap_or_default();
-        read(at, text).ok_or(Reason::CannotDecode.at(at))?;
+        read(at, text).ok_or(NoJumpReason::CannotDecode.at(at))?;
         let mut insns = [None; JUMP_LEN];
         let mut len = 0_usize;
         for place in &mut insns {
@@ -118,12 +118,12 @@ impl Region {
             // The text ends in its function, so the sum does not wrap.
             let from = TextAddr::new(at.get().wrapping_add(len as u64));
             let insn = decode(text.get(len..).unwrap_or_default());
-            let insn = insn.map_err(|_| Reason::CannotDecode.at(from))?;
+            let insn = insn.map_err(|_| NoJumpReason::CannotDecode.at(from))?;
             *place = Some((from, insn));
             len = len.wrapping_add(insn.len());
         }
         let original = Code::EMPTY.then(text.get(..len).unwrap_or_default());
-        let original = original.map_err(|refusal| Reason::CannotMove(refusal).at(at))?;
+        let original = original.map_err(|refusal| NoJumpReason::CannotMove(refusal).at(at))?;
         let mut region = Self {
             at,
             original,
@@ -132,7 +132,7 @@ impl Region {
         if let Some(reason) = metadata.reserved_by(TextRange::new(at, region.end())) {
             return Err(reason.into());
         }
-        unreached(at, branches, metadata)?;
+        check_no_target_inside(at, branches, metadata)?;
         let mut behind = 0_usize;
         let mut reached = true;
         for place in &mut region.insns {
@@ -141,17 +141,17 @@ impl Region {
             };
             behind = behind.wrapping_add(insn.len());
             if metadata.may_fault(from) {
-                return Err(Reason::MayFault.at(from));
+                return Err(NoJumpReason::MayFault.at(from));
             }
             if call_check_trap(&insn, from).is_some_and(|trap| metadata.is_call_check(trap)) {
-                return Err(Reason::CallCheck.at(from));
+                return Err(NoJumpReason::CallCheck.at(from));
             }
             if reached {
                 let next = decode(text.get(behind..).unwrap_or_default()).ok();
                 check_movable(&insn, next.as_ref(), from)?;
                 reached = insn.flow().may_continue();
             } else if is_endbr(&insn) {
-                return Err(Reason::LandingPad.at(from));
+                return Err(NoJumpReason::LandingPad.at(from));
             } else {
                 *place = None;
             }
@@ -161,21 +161,22 @@ impl Region {
 }
 
 /// Checks that nothing leads into the bytes of the jump at `at`, except to the first one.
-fn unreached(
+fn check_no_target_inside(
     at: TextAddr,
     branches: &[Branch],
     metadata: &impl TextMetadata,
 ) -> Result<(), NoJump> {
-    let start = at.after(1).map_err(|_| Reason::NearEnd)?;
-    let end = at.after(JUMP_LEN as u64).map_err(|_| Reason::NearEnd)?;
+    let near_end = |_| NoJumpReason::NearEnd;
+    let start = at.after(1).map_err(near_end)?;
+    let end = at.after(JUMP_LEN as u64).map_err(near_end)?;
     let inside = TextRange::new(start, end);
     // Jump labels are checked before branches: while a static key is on, its jump label is a
     // branch. The reason must not depend on the state of the key.
     let reached = [
-        (Reason::LabelTarget, metadata.label_target(inside)),
-        (Reason::LocalBranch, leading_to(branches, inside)),
-        (Reason::ForeignBranch, metadata.branch_target(inside)),
-        (Reason::FixupTarget, metadata.fixup_target(inside)),
+        (NoJumpReason::LabelTarget, metadata.label_target(inside)),
+        (NoJumpReason::LocalBranch, leading_to(branches, inside)),
+        (NoJumpReason::ForeignBranch, metadata.branch_target(inside)),
+        (NoJumpReason::FixupTarget, metadata.fixup_target(inside)),
     ];
     let mut found = reached
         .into_iter()
@@ -230,13 +231,13 @@ mod tests {
         for offset in [10, 11, 12, 13, 14, 99] {
             assert_eq!(
                 pretend.region(offset).err(),
-                Some(NoJump::from(Reason::NearEnd))
+                Some(NoJump::from(NoJumpReason::NearEnd))
             );
         }
         // The last instruction may end there.
         assert_eq!(len(&Pretend::of(&TWO[..7])), Ok(7));
         let cut = Pretend::of(&TWO[..6]).region(0).err();
-        assert_eq!(cut, Some(Reason::CannotDecode.at(at(2))));
+        assert_eq!(cut, Some(NoJumpReason::CannotDecode.at(at(2))));
     }
 
     #[test]
@@ -244,14 +245,14 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         // The jump label is a NOP now, so no branch shows it.
         pretend.label = Some(2);
-        assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(2))));
+        assert_eq!(len(&pretend), Err(NoJumpReason::LabelTarget.at(at(2))));
         for harmless in [0, 5, 7] {
             pretend.label = Some(harmless);
             assert_eq!(len(&pretend), Ok(7));
         }
         for inside in 1..5 {
             pretend.label = Some(inside);
-            assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(inside))));
+            assert_eq!(len(&pretend), Err(NoJumpReason::LabelTarget.at(at(inside))));
         }
     }
 
@@ -259,9 +260,9 @@ mod tests {
     fn static_key_that_is_on_has_the_same_reason() {
         // xor; mov $7, %eax; jmp to offset 2
         let mut pretend = Pretend::of(&[0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xeb, 0xf9]);
-        assert_eq!(len(&pretend), Err(Reason::LocalBranch.at(at(7))));
+        assert_eq!(len(&pretend), Err(NoJumpReason::LocalBranch.at(at(7))));
         pretend.label = Some(2);
-        assert_eq!(len(&pretend), Err(Reason::LabelTarget.at(at(2))));
+        assert_eq!(len(&pretend), Err(NoJumpReason::LabelTarget.at(at(2))));
     }
 
     #[test]
@@ -272,7 +273,7 @@ mod tests {
         let [a, b, c, d] = distance.to_le_bytes();
         let cold = [0x90, 0xe9, a, b, c, d];
         pretend.cold = &cold;
-        assert_eq!(len(&pretend), Err(Reason::ForeignBranch.at(at(2))));
+        assert_eq!(len(&pretend), Err(NoJumpReason::ForeignBranch.at(at(2))));
         // To the start of the function, and behind the jump.
         for to in [0, 5, 7] {
             let [a, b, c, d] = (to - (ELSEWHERE as i32 + 6)).to_le_bytes();
@@ -288,7 +289,7 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         // nop; jmp *%rax
         pretend.cold = &[0x90, 0xff, 0xe0];
-        assert_eq!(len(&pretend), Err(NoJump::from(Reason::SplitJump)));
+        assert_eq!(len(&pretend), Err(NoJump::from(NoJumpReason::SplitJump)));
         pretend.indirect = Indirect::Endbr;
         assert_eq!(len(&pretend), Ok(7));
     }
@@ -297,8 +298,8 @@ mod tests {
     fn branches_of_other_functions_into_the_jump_are_refused() {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
-            (1, Err(Reason::ForeignBranch.at(at(1)))),
-            (4, Err(Reason::ForeignBranch.at(at(4)))),
+            (1, Err(NoJumpReason::ForeignBranch.at(at(1)))),
+            (4, Err(NoJumpReason::ForeignBranch.at(at(4)))),
             (5, Ok(7)),
             (0, Ok(7)),
         ] {
@@ -315,7 +316,7 @@ mod tests {
             for opcode in [0x74, 0xeb, 0xe2] {
                 let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, opcode, back];
                 let expected = match to {
-                    1..=4 => Err(Reason::LocalBranch.at(at(7))),
+                    1..=4 => Err(NoJumpReason::LocalBranch.at(at(7))),
                     _ => Ok(7),
                 };
                 assert_eq!(len(&Pretend::of(&text)), expected);
@@ -332,7 +333,7 @@ mod tests {
         let text = |to: u8| [0x74, to, 0x0f, 0x1f, 0x00];
         assert_eq!(len(&Pretend::of(&text(0xfe))), Ok(5));
         let inside = len(&Pretend::of(&text(0)));
-        assert_eq!(inside, Err(Reason::LocalBranch.at(at(0))));
+        assert_eq!(inside, Err(NoJumpReason::LocalBranch.at(at(0))));
         assert_eq!(len(&Pretend::of(&text(3))), Ok(5));
     }
 
@@ -341,8 +342,8 @@ mod tests {
         let mut pretend = Pretend::of(&TWO);
         for (to, expected) in [
             (0, Ok(7)),
-            (1, Err(Reason::FixupTarget.at(at(1)))),
-            (4, Err(Reason::FixupTarget.at(at(4)))),
+            (1, Err(NoJumpReason::FixupTarget.at(at(1)))),
+            (4, Err(NoJumpReason::FixupTarget.at(at(4)))),
             (5, Ok(7)),
         ] {
             pretend.fixup = Some(to);
@@ -354,8 +355,8 @@ mod tests {
     fn only_faults_in_the_region_matter() {
         let mut pretend = Pretend::of(&PLAIN);
         for (insn, expected) in [
-            (0, Err(Reason::MayFault.at(at(0)))),
-            (4, Err(Reason::MayFault.at(at(4)))),
+            (0, Err(NoJumpReason::MayFault.at(at(0)))),
+            (4, Err(NoJumpReason::MayFault.at(at(4)))),
             (8, Ok(8)),
         ] {
             pretend.faults = Some(insn);
@@ -368,10 +369,10 @@ mod tests {
         let mut pretend = Pretend::of(&PLAIN);
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {
-            pretend.owner = Some((inside, Reason::JumpLabel));
-            assert_eq!(len(&pretend), Err(NoJump::from(Reason::JumpLabel)));
+            pretend.owner = Some((inside, NoJumpReason::JumpLabel));
+            assert_eq!(len(&pretend), Err(NoJump::from(NoJumpReason::JumpLabel)));
         }
-        pretend.owner = Some((8, Reason::Ftrace));
+        pretend.owner = Some((8, NoJumpReason::Ftrace));
         assert_eq!(len(&pretend), Ok(8));
     }
 
@@ -381,10 +382,10 @@ mod tests {
         let text = [0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xcc, 0xf9, 0xc3];
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(7));
-        pretend.owner = Some((7, Reason::Debugger));
-        assert_eq!(len(&pretend), Err(NoJump::from(Reason::Debugger)));
+        pretend.owner = Some((7, NoJumpReason::Debugger));
+        assert_eq!(len(&pretend), Err(NoJump::from(NoJumpReason::Debugger)));
         // Elsewhere.
-        pretend.owner = Some((10, Reason::Debugger));
+        pretend.owner = Some((10, NoJumpReason::Debugger));
         assert_eq!(len(&pretend), Ok(7));
     }
 
@@ -397,7 +398,7 @@ mod tests {
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(6));
         pretend.trap = Some(12);
-        assert_eq!(len(&pretend), Err(Reason::CallCheck.at(at(0))));
+        assert_eq!(len(&pretend), Err(NoJumpReason::CallCheck.at(at(0))));
         pretend.trap = Some(11);
         assert_eq!(len(&pretend), Ok(6));
     }
@@ -412,9 +413,9 @@ mod tests {
         assert_eq!(len(&Pretend::of(&text)), Ok(7));
         // Indirect ones.
         let register = len(&Pretend::of(&[0xff, 0xd0, 0x0f, 0x1f, 0x00]));
-        assert_eq!(register, Err(Reason::IndirectCall.at(at(0))));
+        assert_eq!(register, Err(NoJumpReason::IndirectCall.at(at(0))));
         let memory = len(&Pretend::of(&[0xff, 0x15, 0, 0, 0, 0]));
-        assert_eq!(memory, Err(Reason::IndirectCall.at(at(0))));
+        assert_eq!(memory, Err(NoJumpReason::IndirectCall.at(at(0))));
     }
 
     #[test]
@@ -430,24 +431,24 @@ mod tests {
         // ret; hlt, and what would reach over the end
         assert_eq!(copied(&[0xc3, 0xf4, 0xf4, 0xf4, 0xf4]), Ok((5, 1)));
         let over = copied(&[0xc3, 0x90, 0x90, 0xb8, 0]);
-        assert_eq!(over, Err(Reason::CannotDecode.at(at(3))));
+        assert_eq!(over, Err(NoJumpReason::CannotDecode.at(at(3))));
         // The end of the function is nearer.
         assert_eq!(
             copied(&[0xc3, 0xcc, 0xcc, 0xcc]),
-            Err(NoJump::from(Reason::NearEnd))
+            Err(NoJump::from(NoJumpReason::NearEnd))
         );
         // ret; nop, where something leads to
         let entered = copied(&[0xc3, 0x90, 0x90, 0x90, 0x90, 0xeb, 0xfa]);
-        assert_eq!(entered, Err(Reason::LocalBranch.at(at(5))));
+        assert_eq!(entered, Err(NoJumpReason::LocalBranch.at(at(5))));
         // ret; endbr64
         let marked = copied(&[0xc3, 0xf3, 0x0f, 0x1e, 0xfa]);
-        assert_eq!(marked, Err(Reason::LandingPad.at(at(1))));
+        assert_eq!(marked, Err(NoJumpReason::LandingPad.at(at(1))));
     }
 
     #[test]
     fn instructions_that_cannot_move_are_refused() {
         let reason = |text: &[u8]| len(&Pretend::of(text)).err();
-        let refused = |refusal, offset| Some(Reason::CannotMove(refusal).at(at(offset)));
+        let refused = |refusal, offset| Some(NoJumpReason::CannotMove(refusal).at(at(offset)));
         // nop; ud2; nop
         let traps = reason(&[0x90, 0x0f, 0x0b, 0x90, 0x90]);
         assert_eq!(traps, refused(Refusal::AlwaysTraps, 1));
@@ -456,14 +457,14 @@ mod tests {
         assert_eq!(lidt, refused(Refusal::MovesTraps, 1));
         // nopl; loop back to it, at a distance that is no way into the jump
         let short = reason(&[0x0f, 0x1f, 0x00, 0xe2, 0xfb]);
-        assert_eq!(short, Some(Reason::ShortLoop.at(at(3))));
+        assert_eq!(short, Some(NoJumpReason::ShortLoop.at(at(3))));
     }
 
     #[test]
     fn sti_is_refused_if_the_instruction_behind_the_region_waits() {
         // nop * 4; sti; then hlt, or ret
         let waits = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xf4];
-        let refused = Reason::CannotMove(Refusal::LetsNextWait).at(at(4));
+        let refused = NoJumpReason::CannotMove(Refusal::LetsNextWait).at(at(4));
         assert_eq!(len(&Pretend::of(&waits)), Err(refused));
         let returns = [0x90, 0x90, 0x90, 0x90, 0xfb, 0xc3];
         assert_eq!(len(&Pretend::of(&returns)), Ok(5));

@@ -47,7 +47,7 @@ pub(super) struct Pretend<'a> {
     pub(super) fixup: Option<u64>,
     pub(super) faults: Option<u64>,
     /// A byte, and its other user.
-    pub(super) owner: Option<(u64, Reason)>,
+    pub(super) owner: Option<(u64, NoJumpReason)>,
     pub(super) trap: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Pretend<'a> {
 
     /// Returns the region of a probe at that offset.
     pub(super) fn region(&self, offset: u64) -> Result<Region, NoJump> {
-        let (mut list, mut count) = ([Branch::NONE; MOST], 0);
+        let (mut list, mut count) = ([Branch::EMPTY; MOST], 0);
         let function = range(0, self.text.len());
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let found = &mut |branch| {
@@ -80,11 +80,11 @@ impl<'a> Pretend<'a> {
                 .count();
             count += 1;
             let rest = list.get_mut(behind..count);
-            rest.ok_or(Reason::NoMemory)?.rotate_right(1);
+            rest.ok_or(NoJumpReason::NoMemory)?.rotate_right(1);
             list[behind] = branch;
             Ok(())
         };
-        branch_targets::into(function, GROUP, self.indirect, self, &mut read, found)?;
+        branch_targets::branches_into(function, GROUP, self.indirect, self, &mut read, found)?;
         let list = list.get_mut(..count).unwrap_or_default();
         Region::of(at(offset), function, list, self, &mut read)
     }
@@ -94,7 +94,7 @@ impl<'a> Pretend<'a> {
     fn search(&self, found: &mut dyn FnMut(TextAddr)) -> bool {
         let mut read = |at, into: &mut [u8]| self.read(at, into);
         let piece = range(ELSEWHERE, self.cold.len());
-        let jumps = branch_targets::leaving(piece, self.indirect, &mut read, &mut |to| {
+        let jumps = branch_targets::branches_out_of(piece, self.indirect, &mut read, &mut |to| {
             found(to);
             Ok(())
         });
@@ -118,7 +118,7 @@ impl TextMetadata for Pretend<'_> {
         range(0, self.text.len())
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
         let (offset, owner) = self.owner?;
         within.contains(at(offset)).then_some(owner)
     }

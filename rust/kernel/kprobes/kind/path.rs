@@ -14,8 +14,8 @@ use super::{
         Path,
         PathHandler, //
     },
+    hit_and_state,
     sealed,
-    told,
     Kind, //
 };
 use crate::{
@@ -124,8 +124,8 @@ unsafe extern "C" fn decide<K: Decides>(
     registers: *mut bindings::pt_regs,
 ) -> c_int {
     // SAFETY: This is the handler, so it does not return before the hit was used.
-    let told = unsafe { told::<K>(probe, registers) };
-    let (Some((hit, state)), Some(registers)) = (told, NonNull::new(registers)) else {
+    let hit = unsafe { hit_and_state::<K>(probe, registers) };
+    let (Some((hit, state)), Some(registers)) = (hit, NonNull::new(registers)) else {
         return 0;
     };
     // SAFETY: This is the handler, and kprobes call it once for a hit. The kinds of this file have

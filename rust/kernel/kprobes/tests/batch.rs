@@ -231,7 +231,7 @@ mod cases {
         assert_eq!((way == Way::Ftrace), cfg!(CONFIG_KPROBES_ON_FTRACE));
         let right = match query(&here, asked)? {
             Way::Jump => cfg!(CONFIG_RUST_KPROBES_JUMPS),
-            Way::Untold => !cfg!(CONFIG_RUST_KPROBES_JUMPS),
+            Way::Unknown => !cfg!(CONFIG_RUST_KPROBES_JUMPS),
             // There, a jump replaces one instruction.
             Way::Breakpoint(why) if cfg!(CONFIG_S390) => {
                 why.text() == c"the instruction is shorter than a jump"

@@ -129,8 +129,8 @@ impl Chain {
         }
     }
 
-    /// Returns a chain of one probe, which stays as long as the invariant says: `'static` stands
-    /// for that.
+    /// Returns a chain of one probe. `'static` means that the probe stays as long as the chain's
+    /// invariant says.
     pub(crate) fn of(probe: &'static Probe) -> Self {
         let chain = Self::empty();
         chain.push(probe);

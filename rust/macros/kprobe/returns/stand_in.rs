@@ -22,8 +22,8 @@ use syn::{
 use super::named;
 use crate::kprobe::{
     or_nothing,
+    params,
     registers,
-    wants,
     Probed, //
 };
 
@@ -85,7 +85,7 @@ fn state(both: &ItemImpl) -> Option<&Type> {
         .flat_map(|function| &function.sig.inputs);
     arguments.find_map(|argument| match argument {
         FnArg::Typed(argument) => match &*argument.ty {
-            Type::Reference(reference) if !wants::is_a_call(&reference.elem) => {
+            Type::Reference(reference) if !params::is_a_call(&reference.elem) => {
                 Some(&*reference.elem)
             }
             _ => None,

@@ -114,7 +114,7 @@ mod cases {
         CALLS.store(0, Ordering::Relaxed);
         State::pattern(0).run(function);
         let both = CALLS.swap(0, Ordering::Relaxed);
-        X86::set_owner(&jump.detour, None);
+        X86::set_chain(&jump.detour, None);
         let bare = State::pattern(0).run(function);
         let none = CALLS.swap(0, Ordering::Relaxed);
         drop(jump);

@@ -22,16 +22,16 @@ static IMAGES: SetOnce<Images> = SetOnce::new();
 
 fn metadata() -> Result<&'static Image, NoJump> {
     if IMAGES.as_ref().is_none() {
-        let mut images = Images::NONE;
+        let mut images = Images::EMPTY;
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
-            X86::leaving(piece, image, &mut text::read, found, text)
+            X86::branches_out_of(piece, image, &mut text::read, found, text)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
         images.with_branch_targets(&Owner::Kernel, at, &mut None, leaving)?;
         IMAGES.populate(images);
     }
     let image = IMAGES.as_ref().and_then(Images::kernel);
-    image.ok_or(Reason::NoMemory.into())
+    image.ok_or(NoJumpReason::NoMemory.into())
 }
 
 /// The function of that name.
@@ -88,13 +88,13 @@ mod cases {
     fn text_for_the_beginning_is_not_known() -> Result<(), NoJump> {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
-        if let Ok(owner) = Images::NONE.owner(at) {
+        if let Ok(owner) = Images::EMPTY.owner(at) {
             let leaving = &mut |_, _, _: Found<'_>, _: &mut text::Lock| Ok(false);
-            let mut images = Images::NONE;
+            let mut images = Images::EMPTY;
             let said = images
                 .with_branch_targets(&owner, at, &mut None, leaving)
                 .err();
-            assert_eq!(said, Some(NoJump::from(Reason::InitText)));
+            assert_eq!(said, Some(NoJump::from(NoJumpReason::InitText)));
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ mod cases {
         let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
-        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(Reason::Ftrace);
+        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(NoJumpReason::Ftrace);
         assert!(metadata.reserved_by(entry) == expected);
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::{
         },
         no_jump::{
             NoJump,
-            Reason, //
+            NoJumpReason, //
         },
         symbol::SplitGroup,
         text_metadata::TextMetadata, //
@@ -95,25 +95,26 @@ unsafe impl Jumps for Current {
         _text: &mut Lock,
     ) -> Result<KBox<Page>, NoJump> {
         if function.end().get().saturating_sub(at.get()) < Self::MAX_OPTIMIZED_LEN {
-            return Err(NoJump::from(Reason::NearEnd));
+            return Err(NoJump::from(NoJumpReason::NearEnd));
         }
         match faults::obstacle() {
-            Some(Obstacle::Debugger) => return Err(NoJump::from(Reason::Debugger)),
-            Some(Obstacle::NoInsn) => return Err(Reason::CannotDecode.at(function.start())),
-            Some(Obstacle::Detours) => return Err(NoJump::from(Reason::DetoursWait)),
+            Some(Obstacle::Debugger) => return Err(NoJump::from(NoJumpReason::Debugger)),
+            Some(Obstacle::NoInsn) => return Err(NoJumpReason::CannotDecode.at(function.start())),
+            Some(Obstacle::Detours) => return Err(NoJump::from(NoJumpReason::DetoursWait)),
             None => (),
         }
         let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
-        read(at, &mut bytes).ok_or(Reason::CannotDecode.at(at))?;
+        read(at, &mut bytes).ok_or(NoJumpReason::CannotDecode.at(at))?;
         text::look(at.get(), &mut original, true);
         if bytes != original {
             events::wrong(format!("{bytes:x?} was read for {original:x?}"));
         }
-        let base = text::allocate_detour(at.get()).ok_or(Reason::NoMemory)?;
-        KBox::new(Page { base, bytes }, GFP_KERNEL).map_err(|_| NoJump::from(Reason::NoMemory))
+        let base = text::allocate_detour(at.get()).ok_or(NoJumpReason::NoMemory)?;
+        KBox::new(Page { base, bytes }, GFP_KERNEL)
+            .map_err(|_| NoJump::from(NoJumpReason::NoMemory))
     }
 
-    fn leaving(
+    fn branches_out_of(
         piece: TextRange,
         _image: TextRange,
         _read: ReadText<'_>,
@@ -124,7 +125,7 @@ unsafe impl Jumps for Current {
         Ok(false)
     }
 
-    fn set_owner(detour: &KBox<Page>, owner: Option<&Chain>) {
+    fn set_chain(detour: &KBox<Page>, owner: Option<&Chain>) {
         let owner = owner.map_or(core::ptr::null(), core::ptr::from_ref);
         text::name_owner(detour.base, owner.expose_provenance());
     }
@@ -133,9 +134,9 @@ unsafe impl Jumps for Current {
         prepared.redirect(detour.map(|page| TextAddr::new(page.base + COPY)));
     }
 
-    fn optimize(places: ForEachPoint<'_, Self>, _text: &mut Lock) {
+    fn optimize(points: ForEachPoint<'_, Self>, _text: &mut Lock) {
         let mut last = None;
-        places(&mut |at, _, page| {
+        points(&mut |at, _, page| {
             if last.is_some_and(|last| last >= at) {
                 events::wrong(format!("{at:?} is no later than {last:?}"));
             }
@@ -146,17 +147,17 @@ unsafe impl Jumps for Current {
         (0..3).for_each(|_| synchronize());
     }
 
-    fn unoptimize(places: ForEachPoint<'_, Self>, _text: &mut Lock) {
-        places(&mut |at, _, _| text::break_jump(at.get()));
+    fn unoptimize(points: ForEachPoint<'_, Self>, _text: &mut Lock) {
+        points(&mut |at, _, _| text::break_jump(at.get()));
         synchronize();
-        places(&mut |at, _, page| {
+        points(&mut |at, _, page| {
             let [_, tail @ ..] = page.bytes;
             text::mend_tail(at.get(), tail);
         });
         synchronize();
     }
 
-    fn original(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
         None
     }
 

@@ -34,7 +34,7 @@ unsafe impl Returns for Current {
         tasks::trampoline()
     }
 
-    fn frame(registers: &bindings::pt_regs) -> usize {
+    fn return_frame(registers: &bindings::pt_regs) -> usize {
         registers.sp
     }
 
@@ -44,7 +44,7 @@ unsafe impl Returns for Current {
         unsafe { place.read() }
     }
 
-    unsafe fn hook(registers: &mut bindings::pt_regs) {
+    unsafe fn hook_return(registers: &mut bindings::pt_regs) {
         let place = core::ptr::with_exposed_provenance_mut::<usize>(registers.sp);
         // SAFETY: As before.
         unsafe { place.write(Self::trampoline()) };
@@ -54,7 +54,7 @@ unsafe impl Returns for Current {
         registers.ip = to;
     }
 
-    unsafe fn unhook(registers: &mut bindings::pt_regs, to: usize) {
+    unsafe fn unhook_return(registers: &mut bindings::pt_regs, to: usize) {
         let behind = core::ptr::from_mut(registers).wrapping_add(1);
         // SAFETY: There the trampoline has its own address.
         unsafe { behind.cast::<usize>().write(to) };

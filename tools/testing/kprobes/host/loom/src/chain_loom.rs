@@ -167,15 +167,12 @@ impl World {
             }
         } else {
             let enabled = |probe: &&Probe| probe.is_enabled();
-            chain
-                .iter()
-                .filter(enabled)
-                .for_each(|probe| called.before(probe, self));
+            let probes = chain.iter().filter(enabled);
+            probes.for_each(|probe| called.before(probe, self));
             if chain.keeps_breakpoint() {
-                let after = chain.iter().filter(|probe| probe.keeps_breakpoint());
-                after
-                    .filter(enabled)
-                    .for_each(|probe| called.after(probe, self));
+                let after = |probe: &&Probe| enabled(probe) && probe.keeps_breakpoint();
+                let probes = chain.iter().filter(after);
+                probes.for_each(|probe| called.after(probe, self));
             }
         }
         called

@@ -10,7 +10,7 @@ const SHORT: usize = 20_000;
 fn check(code: &RandomCode, offset: usize) -> Result<(), Refusal> {
     let at = |offset: usize| TextAddr::new(AT + offset as u64);
     let mut read = |from: TextAddr, into: &mut [u8]| code.read(from, into);
-    boundary::check(at(0), at(offset), &mut read)
+    boundary::check_boundary(at(0), at(offset), &mut read)
 }
 
 #[test]

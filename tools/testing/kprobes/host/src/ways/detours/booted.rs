@@ -67,7 +67,8 @@ fn entered(image: &Image) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     for (start, end, _) in image.pieces() {
         // What cannot be decoded is no code.
-        let _ = branch_targets::leaving(range(start, end), image.indirect, &mut read, &mut |to| {
+        let piece = range(start, end);
+        let _ = branch_targets::branches_out_of(piece, image.indirect, &mut read, &mut |to| {
             found.insert(to.get());
             Ok(())
         });

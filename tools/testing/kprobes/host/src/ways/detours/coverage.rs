@@ -20,14 +20,14 @@ struct Count {
 fn is_excused(found: NoJump) -> bool {
     matches!(
         found.reason,
-        Reason::LocalBranch
-            | Reason::ForeignBranch
-            | Reason::SplitJump
-            | Reason::LabelTarget
-            | Reason::FixupTarget
-            | Reason::LandingPad
-            | Reason::CallCheck
-            | Reason::CannotMove(Refusal::LetsNextWait)
+        NoJumpReason::LocalBranch
+            | NoJumpReason::ForeignBranch
+            | NoJumpReason::SplitJump
+            | NoJumpReason::LabelTarget
+            | NoJumpReason::FixupTarget
+            | NoJumpReason::LandingPad
+            | NoJumpReason::CallCheck
+            | NoJumpReason::CannotMove(Refusal::LetsNextWait)
     )
 }
 

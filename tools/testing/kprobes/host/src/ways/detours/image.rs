@@ -10,7 +10,7 @@
 use super::*;
 use crate::{
     model::{
-        no_jump::Reason,
+        no_jump::NoJumpReason,
         symbol::SplitGroup, //
     },
     x86::branch_targets::Thunks, //
@@ -52,7 +52,7 @@ pub(super) struct Image {
     symbols: BTreeMap<String, u64>,
     pub(super) functions: BTreeMap<u64, String>,
     /// Where others' bytes start and end.
-    owned: BTreeMap<u64, (u64, Reason)>,
+    owned: BTreeMap<u64, (u64, NoJumpReason)>,
     /// Of all names of these.
     families: BTreeMap<u64, BTreeSet<SplitGroup>>,
     jumping: BTreeSet<SplitGroup>,
@@ -259,8 +259,9 @@ impl Image {
         let mut read = |at: TextAddr, into: &mut [u8]| self.read_text(at, into);
         for (start, end, _) in self.pieces() {
             let piece = range(start, end);
-            if branch_targets::leaving(piece, self.indirect, &mut read, &mut |_| Ok(())) == Ok(true)
-            {
+            let found_none = &mut |_| Ok(());
+            let indirect = self.indirect;
+            if branch_targets::branches_out_of(piece, indirect, &mut read, found_none) == Ok(true) {
                 found.extend(self.families[&start].iter().copied());
             }
         }
@@ -296,7 +297,7 @@ impl Image {
     }
 
     pub(super) fn is_ftraces(&self, at: u64) -> bool {
-        matches!(self.owned.get(&at), Some((_, Reason::Ftrace)))
+        matches!(self.owned.get(&at), Some((_, NoJumpReason::Ftrace)))
     }
 
     pub(super) fn is_forbidden(&self, at: u64) -> bool {
@@ -352,19 +353,20 @@ impl Image {
         for at in self.entries("__start_mcount_loc", "__stop_mcount_loc", 8) {
             let bytes: [u8; 8] = self.bytes(at)[..8].try_into().expect("eight bytes");
             let place = u64::from_le_bytes(bytes);
-            self.owned.insert(place, (place + CALL_LEN, Reason::Ftrace));
+            self.owned
+                .insert(place, (place + CALL_LEN, NoJumpReason::Ftrace));
         }
         for at in self.entries("__start___jump_table", "__stop___jump_table", 16) {
             let place = self.relative(at);
             let insn = decode(self.bytes(place)).expect("a NOP or a jump");
             let end = place + insn.len() as u64;
-            self.owned.insert(place, (end, Reason::JumpLabel));
+            self.owned.insert(place, (end, NoJumpReason::JumpLabel));
             self.labels.insert(self.relative(at + 4));
         }
         for at in self.entries("__start_static_call_sites", "__stop_static_call_sites", 8) {
             let place = self.relative(at);
             self.owned
-                .insert(place, (place + CALL_LEN, Reason::StaticCall));
+                .insert(place, (place + CALL_LEN, NoJumpReason::StaticCall));
         }
         for at in self.entries("__start___ex_table", "__stop___ex_table", 12) {
             self.faults.insert(self.relative(at));
@@ -391,13 +393,13 @@ impl Image {
     }
 
     /// Who changes some of these bytes.
-    pub(super) fn owner_but_bug(&self, within: TextRange) -> Option<Reason> {
+    pub(super) fn owner_but_bug(&self, within: TextRange) -> Option<NoJumpReason> {
         // None is longer than the step back.
         let from = within.start().get() - 2 * CALL_LEN;
         let owned = self.owned.range(from..within.end().get());
         let reaching = owned.filter(|(_, (end, _))| *end > within.start().get());
         let mut owners: Vec<_> = reaching.map(|(_, &(_, owner))| owner).collect();
-        let ftraces = owners.iter().position(|&owner| owner == Reason::Ftrace);
+        let ftraces = (owners.iter()).position(|&owner| owner == NoJumpReason::Ftrace);
         (!owners.is_empty()).then(|| owners.swap_remove(ftraces.unwrap_or(0)))
     }
 }
@@ -432,15 +434,15 @@ impl TextMetadata for Image {
         self.text()
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<Reason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
         // As of the others, the first one that these bytes come to.
         let owner = self.owner_but_bug(within);
         let bug = first(&self.bugs, within);
         let earlier = bug.filter(|&bug| {
             let before = TextRange::new(within.start(), bug);
-            owner != Some(Reason::Ftrace) && self.owner_but_bug(before).is_none()
+            owner != Some(NoJumpReason::Ftrace) && self.owner_but_bug(before).is_none()
         });
-        earlier.map(|_| Reason::Bug).or(owner)
+        earlier.map(|_| NoJumpReason::Bug).or(owner)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

@@ -19,7 +19,7 @@ use crate::{
     model::{
         no_jump::{
             NoJump,
-            Reason, //
+            NoJumpReason, //
         },
         symbol,
         text_metadata::TextMetadata, //
@@ -31,7 +31,7 @@ use crate::{
             Indirect, //
         },
         layout::{
-            Detour,
+            DetourWriter,
             InsnMap,
             Origin,
             COPIED, //
@@ -64,7 +64,7 @@ impl Copied {
     fn of(region: &Region, at: TextAddr) -> Result<Self, NoJump> {
         let detour = at.before(COPIED).expect("room before it");
         Ok(Self {
-            detour: Detour::of(region, detour, 0, at)?,
+            detour: DetourWriter::of(region, detour, 0, at)?,
             map: InsnMap::of(region),
             region: region.at(),
             at,

@@ -95,7 +95,7 @@ fn nothing_leads_into_the_jump() {
                 assert!(!entered, "{start} of {code:02x?}");
                 seen += 1;
             }
-            Err(no) if no.reason == Reason::LocalBranch => {
+            Err(no) if no.reason == NoJumpReason::LocalBranch => {
                 assert!(entered, "{start} of {code:02x?}");
                 let from = no.at.map(|from| (from.get() - AT) as usize);
                 let is_insn = from.is_some_and(|from| starts.contains(&from));
@@ -152,7 +152,7 @@ fn copies_mean_the_same_as_iced_says() {
                 );
                 seen += 1;
             }
-            Err(no) if no.reason == Reason::TooFar => far += 1,
+            Err(no) if no.reason == NoJumpReason::TooFar => far += 1,
             Err(other) => panic!("{other:?}: {start} of {code:02x?}"),
         }
     });

@@ -26,7 +26,7 @@ use syn::{
 };
 
 /// The parameters of a handler's function.
-pub(super) struct Wants {
+pub(super) struct Params {
     /// The type of the state, if the function takes it.
     pub(super) state: Option<Type>,
     /// Whether the function takes the call.
@@ -37,23 +37,23 @@ pub(super) struct Wants {
     pub(super) more: Option<Span>,
 }
 
-impl Wants {
-    /// Parses the parameters of a function that gets its call as `&told`.
-    pub(super) fn of(signature: &Signature, told: &str) -> Result<Self> {
+impl Params {
+    /// Parses the parameters of a function that gets its call as `&call`.
+    pub(super) fn of(signature: &Signature, call: &str) -> Result<Self> {
         refuse_qualifiers(signature)?;
-        let mut wants = Self {
+        let mut params = Self {
             state: None,
             call: false,
             rest: Vec::new(),
             more: signature.variadic.as_ref().map(Spanned::span),
         };
         for input in &signature.inputs {
-            wants.add(input, told)?;
+            params.add(input, call)?;
         }
-        Ok(wants)
+        Ok(params)
     }
 
-    fn add(&mut self, input: &FnArg, told: &str) -> Result<()> {
+    fn add(&mut self, input: &FnArg, call: &str) -> Result<()> {
         let FnArg::Typed(input) = input else {
             return Err(Error::new(
                 input.span(),
@@ -72,10 +72,10 @@ impl Wants {
         }
         let free = self.rest.is_empty() && !self.call;
         let is_call = is_a_call(&reference.elem);
-        if is_call && !is_named(&reference.elem, told) {
+        if is_call && !is_named(&reference.elem, call) {
             return Err(Error::new(
                 reference.span(),
-                format!("the call is told as `&{told}<'_>` here"),
+                format!("the call is told as `&{call}<'_>` here"),
             ));
         }
         if free && is_call {
@@ -84,12 +84,12 @@ impl Wants {
             self.state = Some((*reference.elem).clone());
         } else {
             let why = if is_call {
-                format!("`&{told}<'_>` stands once, before the arguments and behind the state")
+                format!("`&{call}<'_>` stands once, before the arguments and behind the state")
             } else if self.rest.is_empty() && self.state.is_none() {
-                format!("the state stands first, before `&{told}<'_>`")
+                format!("the state stands first, before `&{call}<'_>`")
             } else {
                 format!(
-                    "no more references here: take a raw pointer or `UserPtr`, and have `{told}` \
+                    "no more references here: take a raw pointer or `UserPtr`, and have `{call}` \
                      read it"
                 )
             };
@@ -100,7 +100,7 @@ impl Wants {
 
     /// Returns code for the state and the call, as far as the function takes them. Its names, and
     /// those of all code here, are none that a client gives to a handler.
-    pub(super) fn told(&self) -> TokenStream {
+    pub(super) fn call_args(&self) -> TokenStream {
         let state = self.state.as_ref().map(|_| quote!(__state,));
         let call = self.call.then(|| quote!(__call,));
         quote!(#state #call)
