@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The s390x decoder and what follows from it against LLVM.
+//! The s390x decoder and what follows from it against LLVM and capstone.
 //!
 //! The strings are all 2^16 first halfwords, with each sixth byte if the length is six, and with
 //! four patterns between, and the instructions of built kernels. LLVM's words tell the class of an instruction and the target of a
@@ -177,6 +177,31 @@ fn length_and_class_agree_with_llvm() {
     // No reason is left over.
     let reasons = 1 + ONLY_LLVM.len() + ONLY_OURS.len();
     assert_eq!(report.finish().len(), reasons);
+}
+
+/// Capstone knows fewer instructions. Its words tell the class, as LLVM's do.
+#[test]
+fn length_and_class_agree_with_capstone() {
+    let Some(mut capstone) = capstone::Capstone::open(capstone::S390) else {
+        return;
+    };
+    let mut report = Report::new("s390 capstone");
+    each(|bytes, _| {
+        let insn = Insn::decode(bytes);
+        let Some(seen) = capstone.one(bytes, AT) else {
+            return report.invalid(insn.is_ok());
+        };
+        let name = seen.said.split_whitespace().next().unwrap_or_default();
+        let agrees =
+            insn.is_ok_and(|insn| insn.len() as u64 == seen.len && ours(&insn) == theirs(name));
+        report.valid(agrees);
+        if !agrees {
+            report.differs(None, || {
+                (name.into(), format!("{bytes:02x?} {}", seen.said))
+            });
+        }
+    });
+    report.finish();
 }
 
 /// Branches that are always taken, and hints, which have no target here.
