@@ -171,12 +171,12 @@ void rust_kprobes_client_abandoned(struct rust_kprobes_client *client)
 }
 
 /*
- * Called after a grace period: idle CPUs of arm hit probes where RCU does not
- * look. Handlers run with interrupts off, so an interrupt waits for them.
+ * Called after a grace period: on arm and powerpc, idle CPUs hit probes where RCU
+ * does not watch. Handlers run with interrupts off, so an interrupt waits for them.
  */
 void rust_kprobes_wait_for_idle(void)
 {
-	if (IS_ENABLED(CONFIG_ARM))
+	if (!IS_ENABLED(CONFIG_ARCH_WANTS_NO_INSTR))
 		kick_all_cpus_sync();
 }
 

@@ -24,13 +24,14 @@ rust_helper_kernel_stack_pointer(struct pt_regs *regs)
 
 /*
  * Not named after the function, as bindgen would take arm's own function, which is
- * not exported. At the end of a stack, that one reads what lies behind.
+ * not exported. Only x86's function reads nothing behind the end of a stack if the
+ * stack pointer is there.
  */
 __rust_helper unsigned long
 rust_helper_kprobe_stack_nth(struct pt_regs *regs, unsigned int n)
 {
-#ifdef CONFIG_ARM
-	if (n >= (-regs->ARM_sp & (THREAD_SIZE - 1)) / sizeof(long))
+#ifndef CONFIG_X86
+	if (n >= (-kernel_stack_pointer(regs) & (THREAD_SIZE - 1)) / sizeof(long))
 		return 0;
 #endif
 	return regs_get_kernel_stack_nth(regs, n);

@@ -42,15 +42,15 @@ pub(super) unsafe fn say_abandoned(client: *mut bindings::rust_kprobes_client) {
 }
 
 /// Waits for handlers on idle CPUs, which a grace period does not wait for.
-#[cfg(CONFIG_ARM)]
+#[cfg(not(CONFIG_ARCH_WANTS_NO_INSTR))]
 #[inline(never)]
 pub(super) fn wait_for_idle() {
     // SAFETY: The callers unregister a probe, so they may sleep.
     unsafe { bindings::rust_kprobes_wait_for_idle() };
 }
 
-/// Does nothing: on other architectures a grace period waits for all handlers.
-#[cfg(not(CONFIG_ARM))]
+/// Does nothing: where RCU does not watch, this architecture has no code that can be probed.
+#[cfg(CONFIG_ARCH_WANTS_NO_INSTR)]
 pub(super) fn wait_for_idle() {}
 
 /// Warns that C could not unregister a probe, and replaces its handlers. Its memory leaks.
