@@ -48,7 +48,8 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Pro
         }
         Target::Address(base, offset) => (base, offset),
     };
-    let at = base.after(offset)?;
+    // The sum is as long as a pointer.
+    let at = TextAddr::new(base.after(offset)?.get() as usize as u64);
     let function = cache.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());
     Current::adjust_addr(function, offset).ok_or(Refusal::OutOfText)

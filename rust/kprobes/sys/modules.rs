@@ -46,8 +46,9 @@ impl ModRef {
     /// Returns the parts of the module, in the order of C's `enum mod_mem_type`: memory that was
     /// allocated together.
     pub(crate) fn parts(&self) -> impl Iterator<Item = TextRange> {
-        // SAFETY: The loader has allocated the parts before it calls the notifiers.
-        let parts = unsafe { self.0.read(|module| module.mem) };
+        // SAFETY: The loader has allocated the parts before it calls the notifiers. The read is
+        // volatile, as the parts of init memory are cleared later; then they have no address.
+        let parts = unsafe { (&raw const (*self.0.as_c()).mem).read_volatile() };
         parts.into_iter().map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
             let end = start.get().wrapping_add(part.size.into());
