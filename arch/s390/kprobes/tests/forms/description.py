@@ -3,8 +3,8 @@
 
 A form is an instruction with operands, and what its registers hold: see enum
 contents in state.c. Registers that are not named hold any numbers; register 15 is
-the stack pointer. Each opcode of the kernel's list that can be probed is there
-with several choices of operands, among them equal registers and register 0.
+the stack pointer. Each opcode of the kernel's list that can be probed, save those
+of LEFT_OUT, has several choices of operands, among them equal registers and register 0.
 Many of them fault, as not every CPU has them: then the exception is compared.
 """
 
