@@ -7,7 +7,7 @@
 //! walks them for each probe. Here each image (the kernel, or a part of a module) has one
 //! [`Image`]: its tables, read once ([`tables`]) and ordered by address ([`index`]). The targets of
 //! branches that leave their function are in no table: all text has to be decoded
-//! ([`branch_targets`]). So they are added when the first jump is asked for.
+//! ([`foreign_branches`]). So they are added when the first jump is asked for.
 //!
 //! There are two users. Registration asks whether other code changes an address, and for the start
 //! of an instruction. The optimizer asks by [`TextMetadata`] whether anything leads into the bytes
@@ -17,7 +17,7 @@
 //!
 //! [`TextMetadata`]: crate::model::text_metadata::TextMetadata
 
-pub(crate) mod branch_targets;
+pub(crate) mod foreign_branches;
 mod image;
 pub(crate) mod index;
 mod tables;

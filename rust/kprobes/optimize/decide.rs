@@ -35,7 +35,7 @@ use crate::{
         text,
         worker, //
     },
-    text::branch_targets::Found, //
+    text::foreign_branches::Found, //
 };
 use kernel::prelude::*;
 

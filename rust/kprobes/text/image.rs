@@ -11,7 +11,7 @@
 //! are in order.
 
 use super::{
-    branch_targets::{
+    foreign_branches::{
         BranchTargets,
         Leaving, //
     },

@@ -9,7 +9,7 @@ use crate::{
         symbols, //
     },
     text::{
-        branch_targets::Found,
+        foreign_branches::Found,
         index::EntryKind,
         Image,
         Images, //
