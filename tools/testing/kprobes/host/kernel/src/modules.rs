@@ -87,7 +87,9 @@ pub fn set_coming(coming: bool) {
     unsafe { (*as_c()).state = coming.into() };
 }
 
+/// There is none, and the next one is not coming.
 pub fn unload() {
+    set_coming(false);
     keep_names(0..0);
     *MODULE.lock().unwrap() = None;
 }

@@ -59,7 +59,6 @@ fn a_module_that_is_coming_waits_for_us_to_be_told() {
     text::come_again(place);
     client::unregister(&clients);
     world.has_told("lock unlock wait free tasks");
-    modules::set_coming(false);
 }
 
 #[test]
@@ -72,8 +71,6 @@ fn a_load_that_fails_meanwhile_is_seen() {
     });
     modules::set_coming(true);
     assert_eq!(client::register(&[Client::at(place)]), EAGAIN.to_errno());
-    modules::set_coming(false);
-    modules::unload();
 }
 
 #[test]
@@ -88,7 +85,6 @@ fn init_text_that_is_freed_meanwhile_is_seen() {
     world::comes();
     modules::set_coming(false);
     assert_eq!(client::register(&[Client::at(init)]), ENOENT.to_errno());
-    modules::unload();
 }
 
 #[test]
@@ -107,7 +103,6 @@ fn a_load_that_fails_late_is_told_once() {
     world::go(false);
     text::come_again(place);
     client::unregister(&clients);
-    modules::set_coming(false);
 }
 
 #[test]
@@ -146,7 +141,6 @@ fn a_modules_tables_are_read_once_while_it_stays() {
     assert_eq!(modules::reads(), before + 2);
     client::unregister(&trap);
     world::go(false);
-    modules::unload();
 }
 
 #[test]
@@ -171,7 +165,6 @@ fn tables_of_text_that_will_be_freed_are_not_kept() {
     modules::set_coming(false);
     assert_eq!(client::register(&clients), EINVAL.to_errno());
     world::go(false);
-    modules::unload();
 }
 
 #[test]

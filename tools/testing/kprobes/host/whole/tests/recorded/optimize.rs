@@ -480,7 +480,6 @@ fn a_handler_after_the_instruction_that_is_gone_takes_no_jump() {
     client::unregister(&new);
     client::unregister(&gone);
     world::go(false);
-    modules::unload();
 }
 
 #[test]
