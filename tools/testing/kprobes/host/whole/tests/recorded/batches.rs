@@ -6,14 +6,12 @@ use crate::prelude::*;
 
 const CHUNK: usize = 1024;
 
-fn many(world: &mut World, count: usize) -> Vec<Client> {
-    (0..count).map(|_| Client::at(world.place(&JUMP))).collect()
-}
-
-/// A story with how often each word comes, instead of the word with its place over and over.
-fn counted(story: &str) -> String {
+/// Is that what has happened since, with how often each word comes, instead of the word with its
+/// place over and over?
+#[track_caller]
+fn has_told(world: &World, story: &str) {
     let mut parts: Vec<(String, usize)> = Vec::new();
-    for word in story.split(' ') {
+    for word in world.story().split(' ') {
         let word = word.split('-').next().unwrap_or(word);
         match parts.last_mut() {
             Some((last, count)) if last == word => *count += 1,
@@ -24,73 +22,64 @@ fn counted(story: &str) -> String {
         1 => word.clone(),
         _ => format!("{count}*{word}"),
     });
-    parts.collect::<Vec<_>>().join(" ")
+    assert_eq!(parts.collect::<Vec<_>>().join(" "), story);
 }
 
 #[test]
 fn every_chunk_has_one_round_and_all_have_one_grace_period() {
     let mut world = World::new();
-    let clients = many(&mut world, 2 * CHUNK + 88);
-    assert_eq!(client::register(&clients), 0);
-    assert_eq!(
-        counted(&world.story()),
-        "lock [ 1024*break sync ] unlock lock [ 1024*break sync ] unlock lock [ 88*break sync ] unlock"
+    let clients = client::registered(world.clients(&JUMP, 2 * CHUNK + 88));
+    has_told(
+        &world,
+        "lock [ 1024*break sync ] unlock lock [ 1024*break sync ] unlock lock [ 88*break sync ] unlock",
     );
     client::unregister(&clients);
-    assert_eq!(
-        counted(&world.story()),
+    has_told(
+        &world,
         "lock [ 1024*mend sync ] unlock lock [ 1024*mend sync ] unlock lock [ 88*mend sync ] unlock \
-         wait 2136*free"
+         wait 2136*free",
     );
 }
 
 #[test]
 fn a_chunk_is_full_at_its_limit() {
     let mut world = World::new();
-    let clients = many(&mut world, CHUNK);
-    assert_eq!(client::register(&clients), 0);
-    assert_eq!(counted(&world.story()), "lock [ 1024*break sync ] unlock");
+    let clients = client::registered(world.clients(&JUMP, CHUNK));
+    has_told(&world, "lock [ 1024*break sync ] unlock");
     client::unregister(&clients);
-    assert_eq!(
-        counted(&world.story()),
-        "lock [ 1024*mend sync ] unlock wait 1024*free"
-    );
+    has_told(&world, "lock [ 1024*mend sync ] unlock wait 1024*free");
 }
 
 #[test]
 fn what_came_before_the_one_that_is_refused_is_undone_in_order() {
     let mut world = World::new();
-    let mut clients = many(&mut world, 3);
+    let mut clients = world.clients(&JUMP, 3);
     // Nobody may probe there: it is no text.
     clients.push(Client::at(16));
-    clients.extend(many(&mut world, 1));
+    clients.extend(world.clients(&JUMP, 1));
     assert_eq!(client::register(&clients), ENOENT.to_errno());
     // Nothing was armed yet: the refusal comes first.
-    assert_eq!(
-        counted(&world.story()),
-        "lock unlock lock unlock wait 3*free"
-    );
+    has_told(&world, "lock unlock lock unlock wait 3*free");
 }
 
 #[test]
 fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
     let mut world = World::new();
-    let mut clients = many(&mut world, CHUNK + 2);
+    let mut clients = world.clients(&JUMP, CHUNK + 2);
     clients.push(Client::at(16));
     assert_eq!(client::register(&clients), ENOENT.to_errno());
-    assert_eq!(
-        counted(&world.story()),
+    has_told(
+        &world,
         "lock [ 1024*break sync ] unlock lock unlock \
-         lock [ 1024*mend sync ] unlock lock unlock wait 1026*free"
+         lock [ 1024*mend sync ] unlock lock unlock wait 1026*free",
     );
 }
 
 #[test]
 fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
     let mut world = World::new();
-    let clients = many(&mut world, 2);
+    let clients = client::registered(world.clients(&JUMP, 2));
     let place = clients[0].place();
-    assert_eq!(client::register(&clients), 0);
     world.story();
     let again = [Client::at(place), Client::at(place)];
     let twice = again[0].as_c();
@@ -98,5 +87,5 @@ fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
         client::register_all(&again, &mut [twice, twice]),
         EINVAL.to_errno()
     );
-    assert_eq!(counted(&world.story()), "lock unlock lock unlock wait");
+    has_told(&world, "lock unlock lock unlock wait");
 }

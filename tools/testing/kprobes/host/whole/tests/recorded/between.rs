@@ -52,9 +52,8 @@ fn hits_while_probes_come_and_go() {
 fn nobody_is_left_out_while_another_comes_and_goes() {
     let mut world = World::new();
     let place = world.place(&JUMP);
-    let stays = [Client::at(place)];
+    let stays = client::registered([Client::at(place)]);
     let other = Client::at(place);
-    assert_eq!(client::register(&stays), 0);
     let before = stays[0].calls().0;
     throughout(|| assert_eq!(other.register(), 0));
     let hits = HITS.load(Relaxed);
@@ -102,9 +101,8 @@ fn in_a_hit_of_another(is_there: bool, change: fn(), undo: fn()) {
     for insn in [MOVE.as_slice(), &JUMP] {
         let mut world = World::new();
         let place = world.place(insn);
-        let first = [Client::at(place)];
+        let first = client::registered([Client::at(place)]);
         let second = Client::around(place);
-        assert_eq!(client::register(&first), 0);
         if is_there {
             assert_eq!(second.register(), 0);
         }

@@ -173,8 +173,8 @@ pub fn register(clients: &[Client]) -> c_int {
 }
 
 #[track_caller]
-pub fn registered<const N: usize>(clients: [Client; N]) -> [Client; N] {
-    assert_eq!(register(&clients), 0);
+pub fn registered<All: AsRef<[Client]>>(clients: All) -> All {
+    assert_eq!(register(clients.as_ref()), 0);
     clients
 }
 

@@ -90,17 +90,21 @@ fn a_call_of_nothing_in_a_handler_is_the_handlers_own() {
     }
 }
 
+/// A client that is asked about faults.
+fn asked_at(place: u64) -> Client {
+    let client = Client::at(place);
+    client.set(|probe| probe.fault_handler = Some(go_back));
+    client
+}
+
 /// A task takes a jump where an interrupt was that hit another probe.
 #[test]
 fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
     let mut world = optimize::world();
     let place = world.place(&[MOVE, MOVE].concat());
-    let clients = [Client::at(place), Client::at(world.traced())];
+    let clients = [place, world.traced()].map(asked_at);
     clients[0].set(|probe| probe.pre_handler = Some(before));
-    clients
-        .iter()
-        .for_each(|client| client.set(|probe| probe.fault_handler = Some(go_back)));
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered(clients);
     optimize::work();
     assert_eq!(text::jumps().collect::<Vec<_>>(), [place]);
     let traced = clients[1].place();
@@ -121,16 +125,13 @@ fn interrupt() {
 #[test]
 fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
     let mut world = World::new();
-    let inner = [Client::at(world.place(&MOVE))];
-    let outer = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
-    outer
-        .iter()
-        .for_each(|client| client.set(|probe| probe.pre_handler = Some(before)));
-    for client in outer.iter().chain(&inner) {
-        client.set(|probe| probe.fault_handler = Some(go_back));
+    let inner = asked_at(world.place(&MOVE));
+    let outer = [world.traced(), world.place(&MOVE)].map(asked_at);
+    for client in &outer {
+        client.set(|probe| probe.pre_handler = Some(before));
     }
-    assert_eq!(client::register(&outer), 0);
-    assert_eq!(client::register(&inner), 0);
+    let outer = client::registered(outer);
+    let inner = client::registered([inner]);
     INNER.store(inner[0].place(), Relaxed);
     let [traced, moved] = outer.each_ref().map(Client::place);
     let hits: [&dyn Fn() -> Result<(), Lost>; 2] =
@@ -157,12 +158,11 @@ fn a_fault_in_an_interrupt_is_nobodys() {
         0
     }
     let mut world = World::new();
-    let clients = [Client::at(world.traced()), Client::at(world.place(&MOVE))];
-    clients.iter().for_each(|client| {
+    let clients = [world.traced(), world.place(&MOVE)].map(asked_at);
+    for client in &clients {
         client.set(|probe| probe.pre_handler = Some(before));
-        client.set(|probe| probe.fault_handler = Some(go_back));
-    });
-    assert_eq!(client::register(&clients), 0);
+    }
+    let clients = client::registered(clients);
     let [traced, moved] = clients.each_ref().map(Client::place);
     ASKED.store(0, Relaxed);
     assert_eq!(cpu::call_from(traced, false), Ok(()));
@@ -177,7 +177,6 @@ fn a_fault_in_an_interrupt_is_nobodys() {
 fn code_is_read_without_a_breakpoint() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let clients = [Client::at(place)];
     let read = || {
         let mut code = [0; 4];
         // SAFETY: There is text at the place, and room for it.
@@ -186,7 +185,7 @@ fn code_is_read_without_a_breakpoint() {
     };
     world::module_at(place);
     let bare = read();
-    assert_eq!(client::register(&clients), 0);
+    let _clients = client::registered([Client::at(place)]);
     assert_eq!(text::breakpoints().collect::<Vec<_>>(), [place]);
     assert_eq!(read(), bare);
     world::go(false);

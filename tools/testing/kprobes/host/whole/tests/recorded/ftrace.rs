@@ -128,7 +128,6 @@ fn who_changes_is_added_to_who_watches() {
 fn a_call_while_a_handler_runs_is_counted_once() {
     let mut world = World::new();
     let place = world.traced();
-    let (watching, changing) = ([Client::at(place)], [Client::around(place)]);
     let both_miss = || {
         c::kprobe_busy_begin();
         for changes in [false, true] {
@@ -136,10 +135,10 @@ fn a_call_while_a_handler_runs_is_counted_once() {
         }
         c::kprobe_busy_end();
     };
-    assert_eq!(client::register(&watching), 0);
+    let watching = client::registered([Client::at(place)]);
     both_miss();
     assert_eq!(watching[0].missed(), 1);
-    assert_eq!(client::register(&changing), 0);
+    let changing = client::registered([Client::around(place)]);
     both_miss();
     assert_eq!((watching[0].missed(), changing[0].missed()), (2, 1));
 }

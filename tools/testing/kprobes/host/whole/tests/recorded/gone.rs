@@ -195,10 +195,8 @@ fn a_place_is_made_anew_when_text_comes_again() {
 fn a_forgotten_probe_is_out_before_its_module() {
     let mut world = World::new();
     let (place, shared) = (world.place(&JUMP), world.place(&JUMP));
-    let forgotten = [Client::at(place), Client::at(shared)];
-    let others = [Client::at(shared)];
-    assert_eq!(client::register(&forgotten), 0);
-    assert_eq!(client::register(&others), 0);
+    let forgotten = client::registered([Client::at(place), Client::at(shared)]);
+    let others = client::registered([Client::at(shared)]);
     world.story();
     let memory = forgotten.each_ref().map(|client| client.as_c() as u64);
     modules::load(Layout {

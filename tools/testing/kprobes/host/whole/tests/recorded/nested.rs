@@ -142,8 +142,7 @@ fn fault(at: u64) -> Result<(), Lost> {
 fn a_hit_between_any_two_instructions_of_a_step_that_faults() {
     let mut world = World::new();
     let outer = client::registered([Client::around(world.place(&MOVE))]);
-    let inner = all_kinds(&mut world);
-    assert_eq!(client::register(&inner), 0);
+    let inner = client::registered(all_kinds(&mut world));
     let at = outer[0].place();
     for other in &inner {
         INNER.store(other.place(), Relaxed);

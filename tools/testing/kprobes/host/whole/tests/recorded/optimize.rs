@@ -443,9 +443,8 @@ fn nobody_writes_to_text_that_goes() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let queued = world.place(&MOVES);
-    let second = [Client::at(queued)];
     world::module_at(queued);
-    assert_eq!(client::register(&second), 0);
+    let second = client::registered([Client::at(queued)]);
     during_the_wait(&second[0], || {
         world::go(false);
         text::come_again(client::other().place());
@@ -546,10 +545,9 @@ fn a_jump_comes_when_what_waits_for_tasks_is_given_back() {
     let (_, gone) = jumped(&mut world);
     client::unregister(&gone);
     let place = world.place(&MOVES);
-    let clients = [Client::at(place)];
     faults::refuse(Call::ExecutablePage, 0);
     world.story();
-    assert_eq!(client::register(&clients), 0);
+    let _clients = client::registered([Client::at(place)]);
     let story = world.story();
     assert!(!faults::none(), "{story}");
     assert!(story.ends_with("kick ] unlock"), "{story}");
@@ -595,9 +593,8 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
     ] {
         let mut world = world();
         let place = world.place(&MOVES);
-        let clients = [Client::at(place)];
         faults::obstruct(Some(obstacle));
-        assert_eq!(client::register(&clients), 0);
+        let clients = client::registered([Client::at(place)]);
         work();
         assert_eq!(jumps(), []);
         let at = if obstacle == Obstacle::NoInsn {
@@ -633,9 +630,8 @@ fn unregistering_needs_no_memory() {
 fn the_list_tells_of_jumps_from_the_queue_on() {
     let mut world = world();
     // One that is emulated.
-    let clients = [Client::at(world.place(&LONG_JUMP))];
+    let _clients = client::registered([Client::at(world.place(&LONG_JUMP))]);
     let shown = || files::list().contains("[OPTIMIZED]");
-    assert_eq!(client::register(&clients), 0);
     assert!(shown());
     assert_eq!((work(), jumps().len()), (1, 1));
     assert!(shown());

@@ -41,8 +41,7 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
             KNOWN.lock().unwrap().push(events::latest());
         }
     });
-    let clients = [Client::at(place)];
-    client::register(&clients);
+    let clients = client::registered([Client::at(place)]);
     client::unregister(&clients);
     let known = KNOWN.lock().unwrap().clone();
     let first = |event| known.iter().position(|&latest| latest == Some(event));
@@ -70,8 +69,7 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
     assert_eq!(clients[0].disable(), 0);
     // Copies that come back meanwhile are worth a look at their pages.
     let pages = text::pages();
-    let others: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
-    assert_eq!(client::register(&others), 0);
+    let others = client::registered(world.clients(&MOVE, 65));
     client::unregister(&others);
     world::wait_for_tasks();
     assert!(text::pages() > pages);
@@ -90,8 +88,7 @@ fn pages_of_copies_are_told_without_a_lock() {
     if cfg!(miri) {
         events::at_every_moment(|| ());
     }
-    let clients: Vec<_> = (0..65).map(|_| Client::at(world.place(&MOVE))).collect();
-    assert_eq!(client::register(&clients), 0);
+    let _clients = client::registered(world.clients(&MOVE, 65));
     events::history();
     let page = |number| {
         let (mut at, mut kind, mut name) = (0, 0, [0; 512]);
@@ -115,9 +112,8 @@ fn pages_of_copies_are_told_without_a_lock() {
 fn perf_is_told_what_was_there_and_what_is() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let clients = [Client::at(place)];
     perf::records();
-    assert_eq!(client::register(&clients), 0);
+    let clients = client::registered([Client::at(place)]);
     let (first, breakpoint) = (MOVE[0], 0xcc);
     let told = |at, old: &[u8], new: &[u8]| Record {
         at,
@@ -143,11 +139,9 @@ fn perf_is_told_what_was_there_and_what_is() {
 fn a_place_that_others_are_on_stays() {
     let mut world = World::new();
     let place = world.place(&MOVE);
-    let first = [Client::at(place)];
-    let second = [Client::around(place)];
-    client::register(&first);
+    let first = client::registered([Client::at(place)]);
     world.story();
-    client::register(&second);
+    let second = client::registered([Client::around(place)]);
     world.has_told("lock unlock");
     client::unregister(&first);
     world.has_told("lock unlock wait");
@@ -163,8 +157,7 @@ fn a_place_that_others_are_on_stays() {
 fn one_probe_is_disarmed_and_armed_like_all() {
     let mut world = World::new();
     let (place, other) = (world.place(&MOVE), world.place(&JUMP));
-    let clients = [Client::at(place), Client::at(place), Client::at(other)];
-    client::register(&clients);
+    let clients = client::registered([place, place, other].map(Client::at));
     world.story();
     assert_eq!(clients[0].disable(), 0);
     world.has_told("lock unlock");
@@ -179,8 +172,8 @@ fn one_probe_is_disarmed_and_armed_like_all() {
 #[test]
 fn the_switch_takes_one_round_for_all() {
     let mut world = World::new();
-    let clients = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| Client::at(world.place(insn)));
-    client::register(&clients);
+    let places = [MOVE.as_slice(), &JUMP, &JUMP].map(|insn| world.place(insn));
+    let _clients = client::registered(places.map(Client::at));
     world.story();
     assert_eq!(c::rust_kprobes_enable_all(false), 0);
     let story = world.story();
@@ -188,8 +181,7 @@ fn the_switch_takes_one_round_for_all() {
     assert_eq!(story.matches("mend-").count(), 3);
     assert_eq!(story.matches("sync").count(), 1);
     // What is registered meanwhile is armed with the others.
-    let late = [Client::at(world.place(&JUMP))];
-    client::register(&late);
+    let _late = client::registered([Client::at(world.place(&JUMP))]);
     world.has_told("lock unlock");
     assert_eq!(c::rust_kprobes_enable_all(true), 0);
     let story = world.story();

@@ -92,10 +92,7 @@ fn ftrace_that_keeps_calling() {
 fn a_page_for_copies() {
     let mut world = World::new();
     // The page that is always kept is full with these.
-    let clients: Vec<_> = (0..PAGE_OF_COPIES)
-        .map(|_| Client::at(world.place(&MOVE)))
-        .collect();
-    assert_eq!(client::register(&clients), 0);
+    let _clients = client::registered(world.clients(&MOVE, PAGE_OF_COPIES));
     let pages = text::pages();
     let late = [
         Client::at(world.place(&JUMP)),

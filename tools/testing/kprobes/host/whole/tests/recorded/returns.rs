@@ -115,6 +115,17 @@ impl Client {
         Self(NonNull::from(Box::leak(shared)))
     }
 
+    /// The same, registered, and told of nothing. It keeps so many bytes for each call.
+    fn silent(function: u64, calls: usize, data_size: usize) -> Self {
+        let client = Self::of(function, calls as c_int);
+        client.set(|probe| {
+            (probe.handler, probe.entry_handler) = (None, None);
+            probe.data_size = data_size;
+        });
+        assert_eq!(client.register(), 0);
+        client
+    }
+
     fn shared(&self) -> &Shared {
         // SAFETY: Ours until we are dropped; what changes is in cells.
         unsafe { self.0.as_ref() }
@@ -128,11 +139,6 @@ impl Client {
     fn set(&self, change: impl FnOnce(&mut kretprobe)) {
         // SAFETY: It is for us alone then.
         change(unsafe { &mut *self.as_c() });
-    }
-
-    /// It is told of nothing.
-    fn be_silent(&self) {
-        self.set(|probe| (probe.handler, probe.entry_handler) = (None, None));
     }
 
     /// What its probe says now.

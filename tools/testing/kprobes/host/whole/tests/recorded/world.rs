@@ -42,6 +42,11 @@ impl World {
         self.name(cpu::function(insn))
     }
 
+    /// Clients at so many places of the same kind.
+    pub fn clients(&mut self, insn: &[u8], count: usize) -> Vec<Client> {
+        (0..count).map(|_| Client::at(self.place(insn))).collect()
+    }
+
     pub fn traced(&mut self) -> u64 {
         self.name(cpu::traced())
     }

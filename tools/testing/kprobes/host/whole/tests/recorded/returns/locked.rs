@@ -25,6 +25,9 @@ const LONGEST: usize = 15;
 
 const CPUS: usize = 4;
 
+/// What a client keeps for each call.
+const WORD: usize = size_of::<usize>();
+
 /// Where what was locked since this was last asked was, and how much of it there was.
 static LOCKED: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -137,14 +140,6 @@ fn lines_of(cpus: impl Iterator<Item = usize>, function: u64, client: &Client) -
     (all.into_iter().collect::<BTreeSet<_>>().len(), count)
 }
 
-/// A client that is not told of anything, with room for so many calls to begin with.
-fn silent(function: u64, calls: usize) -> Client {
-    let client = Client::of(function, calls as c_int);
-    client.be_silent();
-    assert_eq!(client.register(), 0);
-    client
-}
-
 /// Many calls at once, which begin on each CPU in turn, and end where they began or anywhere else;
 /// how many lines the CPUs lock in between, and then.
 fn crowd(cpus: usize, function: u64, client: &Client, deep: usize, moves: bool) -> [usize; 2] {
@@ -185,7 +180,7 @@ fn cpus_are_at_home_again_after_many_calls_at_once() {
     for ((cpus, deep, reserve), moves) in both.concat() {
         tasks::set_cpus([cpus; 3]);
         let function = world.place(&cpu::MOVE);
-        let client = silent(function, 2 * cpus);
+        let client = Client::silent(function, 2 * cpus, WORD);
         assert_eq!(client.reserve(reserve), 0);
         assert_eq!(lines_of(0..cpus, function, &client).0, cpus);
         let [_, after] = crowd(cpus, function, &client, deep, moves);
@@ -199,7 +194,7 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
     let mut world = quiet();
     tasks::set_cpus([8; 3]);
     let function = world.place(&cpu::MOVE);
-    let client = silent(function, 16);
+    let client = Client::silent(function, 16, WORD);
     assert_eq!(client.reserve(1000), 0);
     // More than there are in two blocks.
     for deep in [31, 40] {
@@ -208,7 +203,7 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
     assert_eq!(client.missed(), 0);
     client.unregister();
     // And in what a store has grown by.
-    let client = silent(function, 16);
+    let client = Client::silent(function, 16, WORD);
     for _ in 0..2 {
         crowd(8, function, &client, 20, false);
     }
@@ -223,7 +218,7 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
         for calls in [4, 8, 16] {
             tasks::set_cpus([9, 8, 4]);
             let function = world.place(&cpu::MOVE);
-            let client = silent(function, calls);
+            let client = Client::silent(function, calls, WORD);
             let online = (0..4).map(|number| number * step);
             assert_eq!(lines_of(online, function, &client).0, 4);
             // The others come, for which there may not be enough.
@@ -256,10 +251,7 @@ fn a_hit_is_short_while_thousands_sleep() {
         tasks::set_cpus([cpus; 3]);
         c::limit_growth(SLEEPERS as c_int);
         let function = world.place(&cpu::MOVE);
-        let client = Client::of(function, 10);
-        client.be_silent();
-        client.set(|probe| probe.data_size = 4096);
-        assert_eq!(client.register(), 0);
+        let client = Client::silent(function, 10, 4096);
         if reserved {
             assert_eq!(client.reserve(SLEEPERS as c_uint), 0);
         }

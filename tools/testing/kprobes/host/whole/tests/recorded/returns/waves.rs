@@ -19,13 +19,9 @@ impl Store {
     /// With room for so many calls at first, of which the client keeps `data` bytes each.
     fn new(function: u64, calls: usize, cpus: usize, data: usize) -> Self {
         tasks::set_cpus([cpus; 3]);
-        let client = Client::of(function, calls as c_int);
-        client.be_silent();
-        client.set(|probe| probe.data_size = data);
-        assert_eq!(client.register(), 0);
         Self {
             function,
-            client,
+            client: Client::silent(function, calls, data),
             cpus,
         }
     }
