@@ -106,12 +106,8 @@ fn race<const JOBS: usize>(
     before: fn(&World),
     jobs: [fn(&World); JOBS],
 ) {
-    let world = move || {
-        let world = World::new(counts);
-        before(&world);
-        world
-    };
-    run_race(Some(interrupted), world, jobs, move |world, _| {
+    let world = move || World::new(counts);
+    run_race(Some(interrupted), world, before, jobs, |world| {
         let free: usize = world.0.iter().map(|block| block.bitmap.len()).sum();
         let all: usize = world.0.iter().map(|block| block.cells.len()).sum();
         assert_eq!(free, all, "an instance is lost");

@@ -12,7 +12,6 @@
 use crate::{
     loom_kit::*,
     memory::{
-        self,
         KBox,
         GFP_KERNEL, //
     },
@@ -177,9 +176,7 @@ impl World {
         }
         called
     }
-}
 
-impl World {
     /// A hit by a jump; what `hit/jump.rs` does. It misses probes with a post handler.
     fn jump(&self) -> Called {
         let _reading = self.hits.read_side();

@@ -4,7 +4,6 @@
 //! access is weak.
 
 use crate::{
-    checked,
     loom_kit::*,
     sys::flags::{
         Armed,

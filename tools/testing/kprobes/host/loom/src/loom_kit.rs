@@ -4,24 +4,33 @@
 
 #![allow(unused_imports, unused_macros)]
 
-pub(crate) use crate::checked::in_model;
-use crate::{
-    checked,
-    memory, //
+pub(crate) use crate::{
+    checked::{
+        self,
+        in_model, //
+    },
+    memory::{
+        self,
+        Pinned, //
+    },
+    model::addr::TextAddr,
 };
 pub(crate) use core::ptr;
 pub(crate) use loom::{
     cell::UnsafeCell,
     model::Builder,
-    sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
-        Ordering::{
-            self,
-            AcqRel,
-            Acquire,
-            Relaxed,
-            Release, //
+    sync::{
+        atomic::{
+            AtomicBool, AtomicU8, AtomicUsize,
+            Ordering::{
+                AcqRel,
+                Acquire,
+                Relaxed,
+                Release, //
+            },
         },
+        Condvar,
+        Mutex, //
     },
     thread, //
 };
@@ -135,23 +144,25 @@ pub(crate) fn run_model(interrupted: Option<usize>, once: impl Fn() + Send + Syn
 }
 
 /// Runs the jobs at once in every order in which each is interrupted at most so often, for every
-/// order in which memory may show the stores. `end` judges what they return.
-pub(crate) fn run_race<W, T, const JOBS: usize>(
+/// order in which memory may show the stores. `before` comes first, and `end` judges the world.
+pub(crate) fn run_race<W: Send + Sync + 'static, const JOBS: usize>(
     interrupted: Option<usize>,
     world: impl Fn() -> Arc<W> + Send + Sync + 'static,
-    jobs: [fn(&W) -> T; JOBS],
-    end: impl Fn(&W, [T; JOBS]) + Send + Sync + 'static,
-) where
-    W: Send + Sync + 'static,
-    T: 'static,
-{
+    before: fn(&W),
+    jobs: [fn(&W); JOBS],
+    end: impl Fn(&W) + Send + Sync + 'static,
+) {
     run_model(interrupted, move || {
         let world = world();
+        before(&world);
         let threads = jobs.map(|job| {
             let world = world.clone();
             thread::spawn(move || job(&world))
         });
-        end(&world, threads.map(|thread| thread.join().unwrap()));
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        end(&world);
     });
 }
 

@@ -16,22 +16,15 @@
 
 use crate::{
     loom_kit::*,
-    model::{
-        addr::TextAddr,
-        opt_state::{
-            State,
-            Unoptimize, //
-        },
+    model::opt_state::{
+        State,
+        Unoptimize, //
     },
     queue::{
         Node,
         Nodes,
         Queue, //
     },
-};
-use loom::sync::{
-    Condvar,
-    Mutex, //
 };
 
 const AT: TextAddr = TextAddr::new(1);
@@ -246,13 +239,9 @@ type Job = fn(&World);
 /// at most three interruptions. Tasks are put aside or not.
 fn race<const JOBS: usize>(before: Job, jobs: [Job; JOBS]) {
     for is_put_aside in [false, true] {
-        let world = move || {
-            let world = World::new(is_put_aside);
-            before(&world);
-            world
-        };
+        let world = move || World::new(is_put_aside);
         let interrupted = (JOBS > 2).then_some(3);
-        run_race(interrupted, world, jobs, |world, _| world.end());
+        run_race(interrupted, world, before, jobs, World::end);
     }
 }
 

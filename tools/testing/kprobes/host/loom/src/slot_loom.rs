@@ -153,12 +153,7 @@ impl World {
 /// Runs the jobs at once, each interrupted at most three times (in all orders it takes minutes).
 /// `before` comes first.
 fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
-    let world = move || {
-        let world = World::new();
-        before(&world);
-        world
-    };
-    run_race(Some(3), world, jobs, |world, _| world.end());
+    run_race(Some(3), World::new, before, jobs, World::end);
 }
 
 jobs! {
@@ -170,23 +165,7 @@ jobs! {
     take: |world| world.taken.fetch_add(world.take().into(), Relaxed);
     free_unused: |world| world.free_unused();
     expire_and_tidy: |world| { world.expire(); world.free_unused(); };
-    /// One slot is left, whose grace period may be over at any time.
-    left: |world| world.free_later(0);
-}
-
-/// Two tasks leave their slots, and the callback may come in between.
-fn two_leave() {
-    race(|_| (), [leave_first, leave_second, expire]);
-}
-
-/// One slot waits, another one is left when the callback comes.
-fn left_meanwhile() {
-    race(left, [leave_second, expire]);
-}
-
-/// A slot is taken when the callback comes.
-fn taken_again() {
-    race(left, [take, expire]);
+    free_third: |world| world.free(2);
 }
 
 /// The page may be unused when the last slot comes back, and is freed then.
@@ -199,24 +178,17 @@ fn freed() {
     race(all_but_one, [free_unused, expire]);
 }
 
-/// The same, while its last slots are being given back.
-fn freed_meanwhile() {
-    let other = |world: &World| world.free(2);
-    race(other, [leave_first, leave_second, expire_and_tidy]);
-}
-
-/// The last slots are freed, and the page may be unused after either.
-fn freed_under_who_frees() {
-    let other = |world: &World| world.free(2);
-    race(other, [free_first, free_second, free_unused]);
-}
-
 models! {
-    slots_that_two_leave_come_back: two_leave();
-    what_is_left_when_the_callback_comes_waits_for_the_next: left_meanwhile();
-    a_slot_has_one_owner: taken_again();
+    slots_that_two_leave_come_back: race(|_| (), [leave_first, leave_second, expire]);
+    // The grace period of the first one may be over at any time.
+    what_is_left_when_the_callback_comes_waits_for_the_next:
+        race(leave_first, [leave_second, expire]);
+    a_slot_has_one_owner: race(leave_first, [take, expire]);
     an_unused_page_is_freed_when_nobody_looks_at_it: freed();
-    a_page_stays_for_who_gives_back_its_last_slots: freed_meanwhile();
-    a_page_stays_for_who_frees_its_last_slots: freed_under_who_frees();
+    a_page_stays_for_who_gives_back_its_last_slots:
+        race(free_third, [leave_first, leave_second, expire_and_tidy]);
+    // It may be unused after either.
+    a_page_stays_for_who_frees_its_last_slots:
+        race(free_third, [free_first, free_second, free_unused]);
     look_at_a_page_after_its_last_slot_is_caught with "late" fails "Causality violation": freed();
 }

@@ -21,7 +21,6 @@ use crate::{
     loom_kit::*,
     stage::PoolStage, //
 };
-use loom::sync::Mutex;
 
 /// Calls that there is room for.
 const CALLS: u32 = 2;
@@ -160,12 +159,7 @@ impl World {
 
 /// Runs the jobs at once, each interrupted at most three times. `before` comes first.
 fn race<const JOBS: usize>(before: fn(&World), jobs: [fn(&World); JOBS]) {
-    let world = move || {
-        let world = World::new();
-        before(&world);
-        world
-    };
-    run_race(Some(3), world, jobs, move |world, _| {
+    run_race(Some(3), World::new, before, jobs, |world| {
         // Nobody reads any more, so what the worker has waited for is over.
         while world.is_asked.load(Relaxed) || world.worker.lock().unwrap().waits {
             world.tend();
@@ -180,6 +174,8 @@ jobs! {
     begin_two: |world| { world.begin(); world.begin(); };
     end_first: |world| world.end(0);
     end_second: |world| world.end(1);
+    begin_one_and_leave_it: |world| { begin_one(world); leave_it(world); };
+    begin_two_and_leave_it: |world| { begin_two(world); leave_it(world); };
 }
 
 /// Two calls are over while the pool is left.
@@ -194,46 +190,28 @@ fn begin_and_end(world: &World) {
     }
 }
 
-/// One call is over, and another one begins and ends.
-fn one_begins() {
-    race(begin_one, [end_first, begin_and_end, leave_it]);
-}
-
 /// A call begins while the pool is left, and somebody else is the worker.
 fn one_begins_late() {
-    let jobs = [begin_and_end, World::leave, World::tend];
-    race(|_| (), jobs);
-}
-
-/// Somebody else than who has left the pool is the worker.
-fn worker_is_another() {
-    race(begin_one, [end_first, World::leave, World::tend]);
+    race(|_| (), [begin_and_end, World::leave, World::tend]);
 }
 
 /// Both calls are late.
 fn both_end_late() {
-    let left = |world: &World| {
-        begin_two(world);
-        leave_it(world);
-    };
-    race(left, [end_first, end_second, World::tend]);
+    race(begin_two_and_leave_it, [end_first, end_second, World::tend]);
 }
 
 /// A task runs again while somebody unwinds it, and its call, the last one, is over.
 fn unwound() {
-    let left = |world: &World| {
-        begin_one(world);
-        leave_it(world);
-    };
-    race(left, [end_first, World::unwind]);
+    race(begin_one_and_leave_it, [end_first, World::unwind]);
 }
 
 models! {
     a_pool_goes_when_its_last_call_is_over: both_end(), both_end_late();
-    a_call_that_begins_when_the_pool_is_left_counts: one_begins();
+    a_call_that_begins_when_the_pool_is_left_counts:
+        race(begin_one, [end_first, begin_and_end, leave_it]);
     a_pool_stays_for_who_unwinds: unwound();
     any_worker_sees_that_a_pool_was_left:
-        worker_is_another(), one_begins_late();
+        race(begin_one, [end_first, World::leave, World::tend]), one_begins_late();
     pool_unused_without_a_grace_period_is_caught with "wait" fails "the pool stays": both_end();
     call_that_ends_in_no_section_is_caught with "section" fails "the pool stays": both_end();
     pool_left_while_hits_find_it_is_caught with "early" fails "Causality violation":

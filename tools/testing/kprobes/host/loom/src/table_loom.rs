@@ -9,13 +9,7 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    checked,
     loom_kit::*,
-    memory::{
-        self,
-        Pinned, //
-    },
-    model::addr::TextAddr,
     table::{
         hash,
         Entry,

@@ -4,15 +4,8 @@
 //! through it as short as with few?
 
 use crate::{
-    checked,
-    memory::{
-        self,
-        Pinned, //
-    },
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    loom_kit::*,
+    model::refusal::Refusal,
     table::{
         Entry,
         Retired,
