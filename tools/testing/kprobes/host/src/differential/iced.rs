@@ -47,7 +47,8 @@ pub(super) fn rip_displacement(text: &Text) -> Option<(usize, usize)> {
         .then(|| (place.displacement_offset(), place.displacement_size()))
 }
 
-pub(super) fn target(insn: &Instruction) -> Option<u64> {
+/// Where a branch leads that says how far.
+pub(crate) fn target(insn: &Instruction) -> Option<u64> {
     let near = [
         OpKind::NearBranch16,
         OpKind::NearBranch32,

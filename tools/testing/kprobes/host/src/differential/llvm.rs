@@ -31,39 +31,25 @@ pub(super) struct Llvm {
 impl Llvm {
     /// LLVM for x86-64.
     pub(super) fn open() -> Option<Self> {
-        let initializers = [
-            c"LLVMInitializeX86TargetInfo",
-            c"LLVMInitializeX86TargetMC",
-            c"LLVMInitializeX86Disassembler",
-        ];
-        Self::open_for(initializers, c"x86_64-linux-gnu", c"")
+        Self::open_for("X86", c"x86_64-linux-gnu", c"")
     }
 
     /// LLVM for the newest s390x that it knows.
     pub(super) fn open_s390() -> Option<Self> {
-        let initializers = [
-            c"LLVMInitializeSystemZTargetInfo",
-            c"LLVMInitializeSystemZTargetMC",
-            c"LLVMInitializeSystemZDisassembler",
-        ];
-        Self::open_for(initializers, c"s390x-linux-gnu", c"z17")
+        Self::open_for("SystemZ", c"s390x-linux-gnu", c"z17")
     }
 
     /// LLVM for Arm's 32-bit instruction sets, as a CPU has them.
     pub(super) fn open_arm(triple: &CStr, cpu: &CStr) -> Option<Self> {
-        let initializers = [
-            c"LLVMInitializeARMTargetInfo",
-            c"LLVMInitializeARMTargetMC",
-            c"LLVMInitializeARMDisassembler",
-        ];
-        Self::open_for(initializers, triple, cpu)
+        Self::open_for("ARM", triple, cpu)
     }
 
-    fn open_for(initializers: [&CStr; 3], triple: &CStr, cpu: &CStr) -> Option<Self> {
+    fn open_for(target: &str, triple: &CStr, cpu: &CStr) -> Option<Self> {
         let library = Library::named_by("KPROBES_LLVM")?;
-        for name in initializers {
+        for part in ["TargetInfo", "TargetMC", "Disassembler"] {
+            let name = CString::new(format!("LLVMInitialize{target}{part}")).expect("no NUL");
             // SAFETY: That is their type in <llvm-c/Target.h>.
-            let initialize = unsafe { library.function::<unsafe extern "C" fn()>(name) };
+            let initialize = unsafe { library.function::<unsafe extern "C" fn()>(&name) };
             // SAFETY: May be called at any time.
             unsafe { initialize() };
         }
@@ -105,9 +91,7 @@ impl Llvm {
         let said = CStr::from_bytes_until_nul(&self.said).unwrap_or_default();
         said.to_str().unwrap_or_default().trim()
     }
-}
 
-impl Llvm {
     /// The displacement that the instruction's end is added to.
     pub(super) fn rip_displacement(&mut self, text: &Text) -> Option<i64> {
         self.len(text)?;

@@ -17,7 +17,7 @@ mod bytes;
 mod capstone;
 pub(crate) mod corpus;
 mod exception;
-mod iced;
+pub(crate) mod iced;
 mod insn_c;
 mod judge;
 mod library;

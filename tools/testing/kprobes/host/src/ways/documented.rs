@@ -18,7 +18,10 @@ use super::{
     },
     *, //
 };
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    ops::Range, //
+};
 
 const PAGE: &str = "../../../../../Documentation/trace/rust-kprobes/x86-instructions.rst";
 const REASONS: &str = include_str!("../../../../../../rust/kprobes/model/refusal.rs");
@@ -140,8 +143,17 @@ fn wrapped(cell: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// One line for a map that has nothing but copies: which opcodes run in which way.
-fn summary(name: &str, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> String {
+/// The opcode in a map that has nothing but copies.
+fn in_map(opcode: Opcode) -> Option<u8> {
+    match opcode {
+        Opcode::ThreeByte38(byte) | Opcode::ThreeByte3A(byte) => Some(byte),
+        Opcode::Vex(_, byte) | Opcode::Evex(_, byte) | Opcode::Xop(_, byte) => Some(byte),
+        _ => None,
+    }
+}
+
+/// One line for such a map: which opcodes run in which way. Nothing if there are none.
+fn summary(name: &str, heads: &[Vec<u8>]) -> String {
     let mut ways = BTreeMap::<String, BTreeSet<u8>>::new();
     for head in heads {
         for byte in 0..=u8::MAX {
@@ -149,12 +161,15 @@ fn summary(name: &str, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> 
             for modrm in (0..=u8::MAX).filter(|modrm| matches!(modrm & 0b11_000_111, 0 | 0xc0)) {
                 let head = [&head[..], &[byte, modrm]].concat();
                 if let Some((insn, way, _)) = ask(&head) {
-                    if let Some(opcode) = is(insn.opcode) {
+                    if let Some(opcode) = in_map(insn.opcode) {
                         ways.entry(way).or_default().insert(opcode);
                     }
                 }
             }
         }
+    }
+    if ways.is_empty() {
+        return String::new();
     }
     let mut ways: Vec<_> = ways.into_iter().collect();
     ways.sort_by_key(|(_, opcodes)| usize::MAX - opcodes.len());
@@ -170,60 +185,32 @@ fn summary(name: &str, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> 
     wrapped(&text, 78).join("\n  ") + "\n"
 }
 
-/// VEX, EVEX and XOP with each selector and both W.
-fn heads(make: impl Fn(u8) -> Vec<u8>) -> Vec<Vec<u8>> {
-    [0x78, 0x79, 0x7a, 0x7b, 0xf8, 0xf9, 0xfa, 0xfb]
-        .into_iter()
-        .map(make)
-        .collect()
-}
+/// A name, which maps there may be, and what stands before an opcode in one of them, by the byte
+/// with the selector and W.
+type Encoding = (&'static str, Range<u8>, fn(u8, u8) -> Vec<u8>);
+
+const ENCODINGS: [Encoding; 3] = [
+    ("VEX", 0..32, |map, fields| vec![0xc4, 0xe0 | map, fields]),
+    ("EVEX", 0..8, |map, fields| {
+        vec![0x62, 0xf0 | map, fields | 0x04, 0x08]
+    }),
+    ("XOP", 8..32, |map, fields| vec![0x8f, 0xe0 | map, fields]),
+];
 
 fn summaries() -> String {
     let mut text = String::new();
-    let legacy = |escape: u8| -> Vec<Vec<u8>> {
-        let head = |prefix: &&[u8]| [*prefix, &[0x0f, escape]].concat();
-        PREFIXES.iter().map(head).collect()
-    };
-    text += &summary("0F 38", &legacy(0x38), &|opcode| match opcode {
-        Opcode::ThreeByte38(byte) => Some(byte),
-        _ => None,
-    });
-    text += &summary("0F 3A", &legacy(0x3a), &|opcode| match opcode {
-        Opcode::ThreeByte3A(byte) => Some(byte),
-        _ => None,
-    });
-    for map in 0..32 {
-        let vex = heads(|fields| vec![0xc4, 0xe0 | map, fields]);
-        text += &found(format!("VEX map {map}"), &vex, &|opcode| match opcode {
-            Opcode::Vex(_, byte) => Some(byte),
-            _ => None,
-        });
+    for (name, escape) in [("0F 38", 0x38), ("0F 3A", 0x3a)] {
+        text += &summary(name, &PREFIXES.map(|it| [it, &[0x0f, escape]].concat()));
     }
-    for map in 0..8 {
-        let evex = heads(|fields| vec![0x62, 0xf0 | map, fields | 0x04, 0x08]);
-        text += &found(format!("EVEX map {map}"), &evex, &|opcode| match opcode {
-            Opcode::Evex(_, byte) => Some(byte),
-            _ => None,
-        });
-    }
-    for map in 8..32 {
-        let xop = heads(|fields| vec![0x8f, 0xe0 | map, fields]);
-        text += &found(format!("XOP map {map}"), &xop, &|opcode| match opcode {
-            Opcode::Xop(_, byte) => Some(byte),
-            _ => None,
-        });
+    for (name, maps, head) in ENCODINGS {
+        for map in maps {
+            // Each selector and both W.
+            let fields = [0x78, 0x79, 0x7a, 0x7b, 0xf8, 0xf9, 0xfa, 0xfb];
+            let heads = fields.map(|fields| head(map, fields));
+            text += &summary(&format!("{name} map {map}"), &heads);
+        }
     }
     text
-}
-
-/// A [`summary`] of a map that exists.
-fn found(name: String, heads: &[Vec<u8>], is: &dyn Fn(Opcode) -> Option<u8>) -> String {
-    let text = summary(&name, heads, is);
-    if text.trim_end().ends_with(':') {
-        String::new()
-    } else {
-        text
-    }
 }
 
 /// The reasons that `tables` name, in the words of their own documentation.

@@ -282,8 +282,8 @@ impl Image {
 
     /// From one symbol to another; nothing if the kernel has none.
     fn between(&self, start: &str, end: &str) -> (u64, u64) {
-        let symbol = |name| self.symbols.get(name).copied();
-        symbol(start).zip(symbol(end)).unwrap_or_default()
+        let (start, end) = (self.symbol(start), self.symbol(end));
+        start.zip(end).unwrap_or_default()
     }
 
     pub(super) fn symbol(&self, name: &str) -> Option<u64> {

@@ -6,6 +6,7 @@
 //! opcode's byte, whatever its map, and at its escape bytes, which are looked for here.
 
 use super::*;
+use crate::differential::iced::target;
 
 const JUMP_LEN: u64 = 5;
 
@@ -13,19 +14,12 @@ const JUMP_LEN: u64 = 5;
 const LONGEST: usize = 14;
 
 /// What asks a hypervisor to emulate the next instruction.
-pub(super) const FORCED: [[u8; 5]; 2] = [*b"\x0f\x0bxen", *b"\x0f\x0bkvm"];
+const FORCED: [[u8; 5]; 2] = [*b"\x0f\x0bxen", *b"\x0f\x0bkvm"];
 
 /// Why there is no jump, or no probe.
 pub(super) type Reason = &'static str;
 
-pub(super) const ENTRY: Reason = "the way from user space";
-pub(super) const NEAR_END: Reason = "too near the end of the function";
-pub(super) const NO_INSN: Reason = "the function has bytes that cannot be decoded";
-pub(super) const FAULTS: Reason = "an instruction of the function is expected to fault";
-pub(super) const INDIRECT: Reason = "the function has an indirect jump";
-pub(super) const JUMP_INTO: Reason = "a jump leads into the bytes of the jump, or behind them";
-pub(super) const NOT_BOOSTED: Reason = "an instruction is not boosted";
-pub(super) const OWNED: Reason = "ftrace, a jump label or a static call changes the text";
+const NO_INSN: Reason = "the function has bytes that cannot be decoded";
 
 /// An instruction, as C's decoder has it.
 struct Insn {
@@ -96,16 +90,11 @@ impl Insn {
             self.opcode,
             (1, 0xe0..=0xe3 | 0xe9 | 0xeb | 0x70..=0x7f) | (2, 0x80..=0x8f)
         );
-        let near = [
-            OpKind::NearBranch16,
-            OpKind::NearBranch32,
-            OpKind::NearBranch64,
-        ];
         if !is_jump {
             return None;
         }
-        if self.iced.op_count() > 0 && near.contains(&self.iced.op0_kind()) {
-            return Some(self.iced.near_branch_target());
+        if let Some(target) = target(&self.iced) {
+            return Some(target);
         }
         // An opcode of another map: behind itself, and what stands there as an immediate.
         let mut kinds = (0..self.iced.op_count()).map(|op| self.iced.op_kind(op));
@@ -198,7 +187,7 @@ impl Function {
         let mut at = start;
         while at < end {
             if image.faults.contains(&at) {
-                function.none = Some(FAULTS);
+                function.none = Some("an instruction of the function is expected to fault");
                 break;
             }
             let Some(insn) = Insn::of(image.bytes(at), at) else {
@@ -206,7 +195,7 @@ impl Function {
                 break;
             };
             if image.indirect == Indirect::Anywhere(None) && insn.is_indirect_jump() {
-                function.none = Some(INDIRECT);
+                function.none = Some("the function has an indirect jump");
                 break;
             }
             function.targets.extend(insn.jump());
@@ -219,28 +208,28 @@ impl Function {
     /// Would C put a jump at `at`?
     pub(super) fn optimizes(&self, image: &Image, at: u64) -> Result<(), Reason> {
         if image.is_entry(at) {
-            return Err(ENTRY);
+            return Err("the way from user space");
         }
         if self.end - at < JUMP_LEN {
-            return Err(NEAR_END);
+            return Err("too near the end of the function");
         }
         self.none.map_or(Ok(()), Err)?;
         let first = self.targets.partition_point(|&target| target < at + 1);
         let entered = self.targets.get(first);
         if entered.is_some_and(|&target| target <= at + 5) {
-            return Err(JUMP_INTO);
+            return Err("a jump leads into the bytes of the jump, or behind them");
         }
         let mut reached = at;
         while reached < at + JUMP_LEN {
             let insn = Insn::of(image.bytes(reached), reached).ok_or(NO_INSN)?;
             let may_fault = image.faults.contains(&reached);
             if may_fault || !insn.can_be_copied() || !insn.is_boosted() {
-                return Err(NOT_BOOSTED);
+                return Err("an instruction is not boosted");
             }
             reached += insn.len as u64;
         }
         match image.owner_but_bug(range(at, reached)) {
-            Some(_) => Err(OWNED),
+            Some(_) => Err("ftrace, a jump label or a static call changes the text"),
             None => Ok(()),
         }
     }
