@@ -28,37 +28,12 @@ use std::{
     }, //
 };
 
-enum Answer {
-    Jump,
-    Ftrace,
-    Breakpoint(String),
-    Refused(String),
+fn refused(why: &str) -> String {
+    format!("refused: {why}")
 }
 
-impl Answer {
-    fn refused(why: impl Into<String>) -> Self {
-        Self::Refused(why.into())
-    }
-}
-
-impl core::fmt::Display for Answer {
-    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Jump => write!(to, "jump"),
-            Self::Ftrace => write!(to, "ftrace"),
-            Self::Breakpoint(why) => write!(to, "breakpoint: {why}"),
-            Self::Refused(why) => write!(to, "refused: {why}"),
-        }
-    }
-}
-
-fn words(refusal: Refusal) -> String {
-    refusal.text().to_string_lossy().into()
-}
-
-/// As debugfs shows it, but for addresses.
-fn why(reason: NoJump) -> String {
-    reason.reason.text().to_string_lossy().into()
+fn refused_for(refusal: Refusal) -> String {
+    refused(&refusal.text().to_string_lossy())
 }
 
 /// Where branches lead that leave their piece, and not to the start of another one.
@@ -114,7 +89,7 @@ fn refusal(image: &Image, at: u64) -> Result<(), Refusal> {
     }
 }
 
-fn ours(image: &Image, function: &mut Function, name: &str, at: u64) -> Answer {
+fn ours(image: &Image, function: &mut Function, name: &str, at: u64) -> String {
     let start = function.text.start().get();
     let kind = symbol::kind(&CString::new(name).expect("no NUL"));
     let refused = if is_listed(image, at, start, name) {
@@ -127,18 +102,19 @@ fn ours(image: &Image, function: &mut Function, name: &str, at: u64) -> Answer {
         None
     };
     if let Some(refusal) = refused {
-        return Answer::Refused(words(refusal));
+        return refused_for(refusal);
     }
     if image.is_ftraces(at) {
-        return Answer::Ftrace;
+        return "ftrace".into();
     }
     if let Err(refusal) = refusal(image, at) {
-        return Answer::Refused(words(refusal));
+        return refused_for(refusal);
     }
     let mut read = |at: TextAddr, into: &mut [u8]| image.read_text(at, into);
     match function.region(at, image, &mut read) {
-        Ok(_) => Answer::Jump,
-        Err(reason) => Answer::Breakpoint(why(reason)),
+        Ok(_) => "jump".into(),
+        // As debugfs shows it, but for addresses.
+        Err(no) => format!("breakpoint: {}", no.reason.text().to_string_lossy()),
     }
 }
 
@@ -147,26 +123,26 @@ fn theirs(
     function: &stated::Function,
     (start, name): (u64, &str),
     at: u64,
-) -> Answer {
+) -> String {
     if is_listed(image, at, start, name) {
-        return Answer::refused("it handles probes or traps");
+        return refused("it handles probes or traps");
     }
     if image.is_ftraces(at) {
-        return Answer::Ftrace;
+        return "ftrace".into();
     }
     // The instruction that BUG() traps on is refused as such, too.
     if is_owned(image, at) {
-        return Answer::refused("a jump label or a static call changes it, or BUG traps there");
+        return refused("a jump label or a static call changes it, or BUG traps there");
     }
     if name.starts_with("__cfi_") || name.starts_with("__pfx_") {
-        return Answer::refused("it is not run");
+        return refused("it is not run");
     }
     if let Err(why) = stated::probes(image, at) {
-        return Answer::refused(why);
+        return refused(why);
     }
     match function.optimizes(image, at) {
-        Ok(()) => Answer::Jump,
-        Err(why) => Answer::Breakpoint(why.to_string()),
+        Ok(()) => "jump".into(),
+        Err(why) => format!("breakpoint: {why}"),
     }
 }
 
