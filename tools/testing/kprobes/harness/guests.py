@@ -49,14 +49,9 @@ def _prefix(built: Built) -> str:
     return f'{built.arch}.{built.impl}'
 
 
-def lists(built: Built) -> tuple[str, str]:
-    """The names of the lists in plan/ of the known defects of BUILT."""
-    return built.impl, f'{built.impl}-{built.flavour}'
-
-
 def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
           **options: Any) -> tuple[list[str], list[Result]]:
-    """One boot: (its lines, [how it ended]), as PART of the kernel's results.
+    """One boot: (its lines, its results, of which the last, called PART, is how it ended).
 
     A line that a healthy kernel never prints is a failure, too.
     """
@@ -71,25 +66,19 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
                                 **options)
         except qemu.Died as died:
             died.show()
-            return died.lines, [Result(f'{_prefix(built)}{part}.boot', 'fail',
-                                       died.found.split('\n')[0], died.log)]
-    progress.say(f'{built.name} {name}: booted under {console.accelerator} in '
-                 f'{console.seconds:.0f} s, console {env.host(console.log)}')
-    return console.lines, [ktap.verdict(
-        f'{_prefix(built)}{part}.no-splat', '; '.join(console.splats[:5]),
-        env.host(console.log))]
-
-
-def _outcomes(built: Built, lines: list[str], ending: list[Result]) -> list[Result]:
-    """The cases in the LINES of a console, and the ENDING."""
+            lines, ending = died.lines, Result(
+                f'{_prefix(built)}{part}.boot', 'fail', died.found.split('\n')[0], died.log)
+        else:
+            lines, ending = console.lines, ktap.verdict(
+                f'{_prefix(built)}{part}.no-splat', '; '.join(console.splats[:5]),
+                env.host(console.log))
+    if not ending.name.endswith('.boot'):
+        progress.say(f'{built.name} {name}: booted under {console.accelerator} in '
+                     f'{console.seconds:.0f} s, console {ending.log}')
     cases = ktap.parse(lines, _prefix(built))
     for case in cases:
-        case.log = ending[0].log
-    return cases + ending
-
-
-def _died(ending: list[Result]) -> bool:
-    return ending[0].name.endswith('.boot')
+        case.log = ending.log
+    return lines, results.judge([*cases, ending], built.impl, f'{built.impl}-{built.flavour}')
 
 
 def _ftracetest() -> dict[str, Path]:
@@ -105,16 +94,8 @@ def client_tests(built: Built) -> list[Result]:
     image = guest.initramfs(built, 'clients', job('clients', built.impl),
                             files=_ftracetest())
     # Some wait without a word.
-    lines, ending = _boot(built, image, 'clients', 6, '.clients',
-                          timeout=1800, silence=400, cmdline='kunit.enable=0')
-    return results.judge(_outcomes(built, lines, ending), *lists(built))
-
-
-def _say_forms(lines: list[str]) -> None:
-    """Print what the forms test counted, in few words; the console has all."""
-    for line in lines:
-        if line.startswith(('forms: sum: ', 'forms: jumps: ')):
-            progress.say(f'instruction {line}')
+    return _boot(built, image, 'clients', 6, '.clients',
+                 timeout=1800, silence=400, cmdline='kunit.enable=0')[1]
 
 
 def _early_probes(built: Built) -> str:
@@ -140,15 +121,14 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
         + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
-    lines, ending = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
-                          cmdline=_early_probes(built) + cmdline, extra=extra)
-    outcomes = _outcomes(built, lines, ending)
-    if says and not _died(ending):
+    lines, outcomes = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
+                            cmdline=_early_probes(built) + cmdline, extra=extra)
+    if says and not outcomes[-1].name.endswith('.boot'):
         is_said = any(re.search(says, line) for line in lines)
         outcomes.append(ktap.verdict(
             f'{_prefix(built)}.cmdline',
             '' if is_said else f'no "{says}" after {cmdline}'))
-    return results.judge(outcomes, *lists(built))
+    return outcomes
 
 
 def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
@@ -156,10 +136,13 @@ def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
     """Boot BUILT for the forms of instructions, each run from so many STATES."""
     text = f'STATES={states}\n' + job('health', built.impl, 'forms')
     image = guest.initramfs(built, 'forms', text, paths)
-    lines, ending = _boot(built, image, 'forms', 7, '.forms', silence=240, timeout=2700,
-                          cmdline=cmdline, extra=extra)
-    _say_forms(lines)
-    return results.judge(_outcomes(built, lines, ending), *lists(built))
+    lines, outcomes = _boot(built, image, 'forms', 7, '.forms', silence=240, timeout=2700,
+                            cmdline=cmdline, extra=extra)
+    # What they counted, in few words; the console has all.
+    for line in lines:
+        if line.startswith(('forms: sum: ', 'forms: jumps: ')):
+            progress.say(f'instruction {line}')
+    return outcomes
 
 
 def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
@@ -196,8 +179,7 @@ def boots(built: Built, paths: list[Path], states: int = 8, cmdline: str = '',
 def kunit_tests(built: Built, cmdline: str = '') -> list[Result]:
     """Boot BUILT, maybe without modules, for its KUnit suites and its checkers."""
     image = guest.initramfs(built, 'kunit', job('health', built.impl))
-    lines, ending = _boot(built, image, 'kunit', 1, cmdline=cmdline)
-    return results.judge(_outcomes(built, lines, ending), *lists(built))
+    return _boot(built, image, 'kunit', 1, cmdline=cmdline)[1]
 
 
 def chosen(built: Built, part: str, test: str) -> list[Result]:
@@ -267,15 +249,14 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             qemu.tell_monitor(monitor, _PIECES[line])
     with tempfile.TemporaryDirectory() as folder:
         monitor = Path(folder) / 'monitor'
-        lines, ending = _boot(
+        lines, outcomes = _boot(
             built, image, name, (5 if piecewise else 4) + seconds / 40,
             '.storm', smp=4, force='tcg', on_line=hear, silence=300,
             cmdline=f'kunit.enable=0 {cmdline}'.strip(),
             timeout=300 + (18 if piecewise else 14) * seconds,
             extra=[*extra, '-monitor', f'unix:{monitor},server=on,wait=off'])
     _say_storm(lines)
-    return [outcome for outcome in _outcomes(built, lines, ending)
-            if '.storm.' in outcome.name]
+    return [outcome for outcome in outcomes if '.storm.' in outcome.name]
 
 
 # The suite of the kernel crate's examples, of which most are not ours.
