@@ -92,21 +92,18 @@ def read(lines: Iterable[str]) -> list[Place]:
     return [Place(int(at, 16), *rest) for at, *rest in rows]
 
 
-def is_unsound(place: Place) -> bool:
-    """Does C put a jump there though somebody may come into it?"""
-    return place.c == 'jump' and _reason(place.rust).startswith(UNSOUND)
-
-
 def _reason(fate: str) -> str:
     return fate.partition(': ')[2]
 
 
 def is_deadly(place: Place) -> bool:
     """Would the guest not live with a probe of C's there?"""
-    return is_unsound(place) or (
+    reason = _reason(place.rust)
+    # Either C puts a jump there though somebody may come into it.
+    return place.c == 'jump' and reason.startswith(UNSOUND) or (
         not place.c.startswith('refused: ')
         and place.rust.startswith('refused: ')
-        and _reason(place.rust).startswith(DEADLY))
+        and reason.startswith(DEADLY))
 
 
 def draw(places: list[Place], impl: str, seed: int

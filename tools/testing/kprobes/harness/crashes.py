@@ -96,18 +96,13 @@ _MARK = re.compile(r'mark: crash (\w+)$')
 _SURVIVED = re.compile(r'^\w+: survived|it goes on, which it must not')
 
 
-def unsaid(lines: list[str], wanted: tuple[str, ...]) -> str | None:
-    """The first of WANTED that LINES do not say, in that order, or None."""
-    remaining = iter(lines)
-    return next((words for words in wanted
-                 if not any(words in line for line in remaining)), None)
-
-
 def _problem(crash: Crash, lines: list[str], oops: dict[str, str]) -> str:
     """The fault in the LINES of the guest about CRASH, or ''."""
-    says = tuple(words.format(**oops) for words in crash.says)
-    if (missing := unsaid(lines, says)) is not None:
-        return f'not said where expected: {missing}'
+    remaining = iter(lines)
+    for words in crash.says:
+        # Each is looked for behind the one before.
+        if not any(words.format(**oops) in line for line in remaining):
+            return f'not said where expected: {words.format(**oops)}'
     splats = [line for line in lines if qemu.is_splat(line)]
     wanted = [line for line in splats if crash.splat and re.search(crash.splat, line)]
     if len(wanted) > crash.most:

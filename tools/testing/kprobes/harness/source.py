@@ -84,13 +84,6 @@ def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
                           'delete that file and try again')
 
 
-def _refuse_build(theirs: Path) -> None:
-    if (theirs / '.config').exists():
-        raise env.Refusal('KSRC without a build in it',
-                          f'{env.host(theirs)}/.config',
-                          'make mrproper there, or use a clean worktree')
-
-
 def identity() -> str:
     """The source that the tree must have been made from to be kept."""
     return ksrc.identity() if env.KSRC else f'archive {archive().name}'
@@ -105,8 +98,10 @@ def tree() -> Path:
     if mark.exists() and mark.read_text() == now:
         return env.TREE
     # Refused before the tree that is there goes.
-    if env.KSRC:
-        _refuse_build(env.KSRC)
+    if env.KSRC and (env.KSRC / '.config').exists():
+        raise env.Refusal('KSRC without a build in it',
+                          f'{env.host(env.KSRC)}/.config',
+                          'make mrproper there, or use a clean worktree')
     with progress.Stage('source', planned=1) as stage:
         # Gone as long as the tree is neither the old one nor the new one.
         mark.unlink(missing_ok=True)

@@ -92,13 +92,6 @@ def _check_piece() -> None:
                           'make test-all PIECE=' + next(iter(every)))
 
 
-def _check_seed(name: str) -> None:
-    seed = os.environ.get('SEED') or '1'
-    if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
-        raise env.Refusal('SEED= a number below 2^64', seed,
-                          f'make {name} SEED=7')
-
-
 def _refuse_unread(name: str) -> None:
     """Refuse a variable that the command NAME does not read."""
     for variable, commands in _READ_BY.items():
@@ -150,7 +143,10 @@ def check(name: str) -> None:
     env.choice('IMPL', env.IMPLS, 'rust')
     env.jobs()
     _check_piece()
-    _check_seed(name)
+    seed = os.environ.get('SEED') or '1'
+    if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
+        raise env.Refusal('SEED= a number below 2^64', seed,
+                          f'make {name} SEED=7')
     _refuse_unread(name)
     if not re.fullmatch(r'[\w.:*-]*', os.environ.get('TEST', '')):
         raise env.Refusal(
