@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import env
+import kernel
 import progress
 
 
@@ -29,13 +30,27 @@ class Case(unittest.TestCase):
             self.replace((env, name, env.WORK / name.lower()))
         self.replace((progress, '_STATE', env.CACHE / 'times.json'))
         # unittest's own lines must stay whole: see host.py.
-        self.printed = io.StringIO()
+        self.printed, self.stderr = io.StringIO(), io.StringIO()
         self.enterContext(contextlib.redirect_stdout(self.printed))
+        self.enterContext(contextlib.redirect_stderr(self.stderr))
 
     def replace(self, *attributes):
         """Each of (object, attribute, its value in this test)."""
         for where, name, value in attributes:
             self.enterContext(mock.patch.object(where, name, value))
+
+    def given(self, **variables):
+        """These variables are in the environment."""
+        self.enterContext(mock.patch.dict('os.environ', variables))
+
+    def built_kernel(self, arch='x86_64', impl='rust', flavour='test'):
+        """A kernel whose files are in this test's folder."""
+        return kernel.Built(arch, impl, flavour, self.tmp, self.tmp, self.tmp / 'image', '7.3')
+
+    def kernel_tree(self, name, patchlevel=3):
+        """The folder of a kernel's source, 7.PATCHLEVEL.1."""
+        return self.write(f'{name}/Makefile', f'VERSION = 7\nPATCHLEVEL = {patchlevel}\n'
+                          'SUBLEVEL = 1\nEXTRAVERSION =-rc1\n').parent
 
     def write(self, path, text):
         """TEXT into PATH below this test's folder."""

@@ -2,7 +2,6 @@
 """The benchmark's judgement: does it repeat, what is refused."""
 
 import copy
-from unittest import mock
 
 import bench
 import cli
@@ -82,13 +81,12 @@ class Command(support.Case):
     def setUp(self):
         super().setUp()
         self.results = [result(), result()]
-        self.enterContext(mock.patch.object(
-            bench, '_measure', lambda _arch, impl, *_: dict(
-                copy.deepcopy(self.results.pop()), impl=impl)))
+        self.replace((bench, '_measure', lambda _arch, impl, *_: dict(
+            copy.deepcopy(self.results.pop()), impl=impl)))
 
-    def bench(self, **words):
-        with mock.patch.dict('os.environ', {'ARCH': '', 'IMPL': 'c', **words}):
-            return cli.bench()
+    def bench(self, impl='c'):
+        self.given(ARCH='', IMPL=impl)
+        return cli.bench()
 
     def test_what_does_not_repeat_or_is_too_dear_fails(self):
         name = _OF['insns'].name
@@ -96,7 +94,7 @@ class Command(support.Case):
         self.assertEqual((self.bench(), self.bench()), (0, 1))
         self.results = [result('rust'), result()]
         self.results[0]['rows']['return_ftrace']['median'] = 861
-        self.assertEqual(self.bench(IMPL=''), 1)
+        self.assertEqual(self.bench(impl=''), 1)
         for line in (f'FAILED c: does not repeat: {name}: ',
                      "FAILED rust: row return_ftrace: 861 is 0.861 of C's "
                      '1000, and may be 0.86'):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Real programs with C's kprobes and with ours: what is judged, and what told."""
 
-import contextlib
-import io
 import subprocess
 from types import SimpleNamespace
 from unittest import mock
@@ -71,8 +69,7 @@ class Running(support.Case):
             (clients.qemu, 'boot', self.boot),
             (clients.stap, 'prepare', prepare),
             (clients.bpf, 'prepare', prepare))
-        self.enterContext(mock.patch.dict('os.environ',
-                                          {'KP_CLIENTS_S390X': str(self.tmp)}))
+        self.given(KP_CLIENTS_S390X=str(self.tmp))
 
     def boot(self, _built, _image, *, on_line, extra, **_):
         # The guest can write its results, and nothing else.
@@ -88,8 +85,7 @@ class Running(support.Case):
         return SimpleNamespace(splats=['BUG: x'])
 
     def run_cases(self, *names):
-        with contextlib.redirect_stderr(io.StringIO()):
-            return clients.run(self.built, list(names))
+        return clients.run(self.built, list(names))
 
     def test_cases_are_files_by_the_beginning_of_their_names(self) -> None:
         self.assertEqual(clients.cases('up perf/b'),

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest has to say of what a client must not do."""
 
-import contextlib
-import io
 from unittest import mock
 
 import crashes
-import kernel
 import qemu
 from tests import support
 
@@ -21,13 +18,9 @@ class Crashes(support.Case):
         super().setUp()
         self.write('.config', SLEEP)
         self.sections = {
-            crash.test: [words.format(**self.built().machine.oops) + ' x'
+            crash.test: [words.format(**self.built_kernel().machine.oops) + ' x'
                          for words in crash.says]
             for crash in crashes.CRASHES}
-
-    def built(self, impl: str = 'rust') -> kernel.Built:
-        return kernel.Built('x86_64', impl, 'test', self.tmp, self.tmp,
-                            self.tmp, '7.3')
 
     def lines(self, first: str = 'begins', **changed: list[str]) -> list[str]:
         return [first, *(line for name, lines in self.sections.items()
@@ -36,7 +29,7 @@ class Crashes(support.Case):
 
     def failed(self, lines: list[str]) -> dict[str, str]:
         """{test: reason} of what has failed."""
-        judged = crashes.judge(lines, crashes.CRASHES, self.built())
+        judged = crashes.judge(lines, crashes.CRASHES, self.built_kernel())
         self.assertEqual(len(judged), 8)
         return {result.name.removeprefix('x86_64.rust.crash.'): result.reason
                 for result in judged if result.status == 'fail'}
@@ -74,14 +67,13 @@ class Crashes(support.Case):
             died = qemu.Died('a', 'it died', 'look', lines)
             with mock.patch.object(
                     qemu, 'boot', side_effect=died if dies else None,
-                    return_value=mock.Mock(lines=lines)), \
-                    contextlib.redirect_stderr(io.StringIO()) as shown:
+                    return_value=mock.Mock(lines=lines)):
                 judged = {
                     result.name.rpartition('.')[2]: result.status
                     for result in crashes.tests(
-                        self.built(impl), lambda names: asked.extend(
+                        self.built_kernel(impl=impl), lambda names: asked.extend(
                             names.split()))}
             self.assertEqual(sorted(asked), sorted(tried))
             self.assertLessEqual(statuses.items(), judged.items())
             self.assertEqual('H9_no_fixup' in judged, impl == 'rust')
-            self.assertEqual('it died' in shown.getvalue(), not lines)
+            self.assertEqual('it died' in self.stderr.getvalue(), not lines)

@@ -23,8 +23,7 @@ class Docs(support.Case):
         super().setUp()
         self.write('bin/make', _MAKE.format(self.tmp)).chmod(0o755)
         self.write('said', _SPHINX)
-        self.enterContext(mock.patch.dict('os.environ', {
-            'PATH': f'{self.tmp}/bin:/usr/bin:/bin'}))
+        self.given(PATH=f'{self.tmp}/bin:/usr/bin:/bin')
         self.replace((docs, '_inside', list), (docs.overlay, 'sync', mock.Mock()))
 
     def test_a_warning_about_a_page(self):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Config fragments: what is asked for, and that it is really there."""
 
-from unittest import mock
-
 import fragments
 from tests import support
 
@@ -68,11 +66,10 @@ class Fragments(support.Case):
             self.assertEqual(self.configure('up'), [])
 
     def test_a_line_that_did_not_stick_is_named(self):
-        self.enterContext(mock.patch.object(
-            fragments, 'chosen', lambda *_: [
-                self.write('a.config', 'CONFIG_LOST=y\nCONFIG_C=y\n'),
-                self.write('b.config', 'CONFIG_LOST=m\n'
-                           '# CONFIG_D is not set\n# CONFIG_KERNEL_XZ=y?\n')]))
+        self.replace((fragments, 'chosen', lambda *_: [
+            self.write('a.config', 'CONFIG_LOST=y\nCONFIG_C=y\n'),
+            self.write('b.config', 'CONFIG_LOST=m\n'
+                       '# CONFIG_D is not set\n# CONFIG_KERNEL_XZ=y?\n')]))
         self.log = _LOG
         for _ in range(2):
             with self.refused(

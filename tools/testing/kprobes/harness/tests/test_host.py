@@ -79,7 +79,7 @@ class Harness(support.Case):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(env, 'HARNESS', self.tmp))
+        self.replace((env, 'HARNESS', self.tmp))
         self.write('tests/test_a.py', '')
 
     def results(self, test, output, status=0):
@@ -121,7 +121,7 @@ Ran 4 tests
         for name in 'rust', 'python':
             self.replace((host, name, lambda test, name=name: ran.append((name, test)) or []))
         for test in 'host.a::b', 'harness.test_a', 'a':
-            with mock.patch.dict('os.environ', {'TEST': test}):
-                self.assertEqual(maketest.host_tests(), [])
+            self.given(TEST=test)
+            self.assertEqual(maketest.host_tests(), [])
         self.assertEqual(ran, [('rust', 'a::b'), ('python', 'test_a'),
                                ('rust', 'a'), ('python', 'a')])

@@ -42,10 +42,8 @@ class Order(support.Case):
         def judge(_):
             raise env.Refusal('a list of suites', 'none', 'write one')
         group = Group('arm', 1, judge)
-        with mock.patch('sys.stderr'):
-            self.lanes.compile(group, 'build',
-                               lambda: [Result('build', 'pass')])
-            self.lanes.run()
+        self.lanes.compile(group, 'build', lambda: [Result('build', 'pass')])
+        self.lanes.run()
         self.assertEqual({leaf.name: leaf.status
                           for leaf in self.tally.results},
                          {'build': 'pass', 'arm.judge': 'fail'})
@@ -80,8 +78,8 @@ class MakeTest(support.Case):
              lambda: ['x86_64', 'arm', 's390x']),
             (maketest.variables, 'impl_in',
              lambda arch: 'rust' if arch == 'x86_64' else 'c'))
-        with mock.patch('sys.stderr'), mock.patch.dict('os.environ', {'TEST': ''}):
-            self.assertEqual(maketest.run(), 1)
+        self.given(TEST='')
+        self.assertEqual(maketest.run(), 1)
         for line in (r'check and host tests, of these +13.0 +14.0  OVER',
                      r'arm, of these +18.0 +19.0  OVER BUDGET',
                      r'x86_64, of these +36.0 +24.0\n',

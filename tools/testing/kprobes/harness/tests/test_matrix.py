@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The pieces of the matrix: how each is configured, built and counted."""
 
-import contextlib
-import io
 import os
 import subprocess
 from unittest import mock
@@ -21,18 +19,10 @@ from tests import support
 
 def piece(name):
     """{result: status} of a piece of the matrix."""
-    with contextlib.redirect_stderr(io.StringIO()):
-        return {result.name: result.status
-                for result in matrix.pieces()[name]()}
+    return {result.name: result.status for result in matrix.pieces()[name]()}
 
 
-class Case(support.Case):
-    def built(self, arch='x86_64', impl='rust', flavour='test'):
-        return kernel.Built(arch, impl, flavour, self.tmp, self.tmp,
-                            self.tmp / 'image', '7.3')
-
-
-class Compiled(Case):
+class Compiled(support.Case):
     """Random configurations: our objects, and nothing of them is kept."""
 
     def verdicts(self, log='', called=()):
@@ -88,14 +78,14 @@ class Compiled(Case):
                     ('fail', checker) if checker else ('pass', '')])
 
 
-class Kunit(Case):
+class Kunit(support.Case):
     """Kernels that can do no more than their KUnit suites."""
 
     def test_examples_of_others_do_not_count(self) -> None:
         examples = 'x86_64.rust.rust_doctests_kernel.rust_doctest_kernel_'
         leaves = [Result(f'{examples}{name}', 'pass')
                   for name in ('kprobes_rs_0', 'sync_rs_0')]
-        self.replace((matrix.kernel, 'build', self.built),
+        self.replace((matrix.kernel, 'build', self.built_kernel),
                      (matrix.checkkernel, 'run', lambda _: []),
                      (guests, 'kunit_tests', lambda _: leaves),
                      (results, 'vanished', lambda *_: []))
@@ -103,7 +93,7 @@ class Kunit(Case):
                          {f'{examples}kprobes_rs_0': 'pass'})
 
 
-class Whole(Case):
+class Whole(support.Case):
     """Kernels on which all is run, and a guest that is told what to do."""
 
     def run_piece(self, name, *lines):
@@ -114,7 +104,7 @@ class Whole(Case):
             (guests, 'modules', lambda _: []),
             (guests.guest, 'initramfs', mock.Mock(return_value=[])),
             (guests.guest, 'shipped', mock.Mock(return_value=[])),
-            (matrix.kernel, 'build', self.built),
+            (matrix.kernel, 'build', self.built_kernel),
             (matrix.checkkernel, 'run', lambda _: []),
             (results, 'required', lambda *_: {}), (qemu, 'boot', boot))
         judged = piece(f'rust-x86_64-{name}')
@@ -135,7 +125,7 @@ class Whole(Case):
         self.assertIn('max,vendor=GenuineIntel', options['extra'])
 
 
-class Pieces(Case):
+class Pieces(support.Case):
     def test_every_configuration_has_a_piece(self) -> None:
         names = set(matrix.pieces())
         for flavour in fragments.FLAVOURS:
@@ -159,7 +149,7 @@ class Pieces(Case):
             self.assertEqual(piece('run-x86_64'), {'commands.run': expected})
 
 
-class Examples(Case):
+class Examples(support.Case):
     """The modules that README shows."""
 
     def test_both_say_what_they_must(self) -> None:
@@ -173,7 +163,7 @@ class Examples(Case):
                 ((hello, template[:-1]), ['pass', 'fail'])):
             said = dict(zip(('hello', 'template'), lines))
             self.replace(
-                (matrix.kernel, 'build', self.built),
+                (matrix.kernel, 'build', self.built_kernel),
                 (matrix.modules, 'run',
                  lambda _, folder, __, said=said: said.get(folder.name, [])),
                 (matrix.modules, 'alone', lambda _: []))

@@ -12,9 +12,8 @@ import env
 import overlay
 from tests import support
 
-_MAKEFILE = 'VERSION = 7\nPATCHLEVEL = {}\nSUBLEVEL = 4\n'
 _KERNEL = {
-    'Makefile': _MAKEFILE.format(3),
+    'Makefile': 'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\n',
     'kernel/kprobes.c': ''.join(f'line {n}\n' for n in range(1, 21)),
     'kernel/Makefile': 'obj-y += fork.o\n',
     'rust/Makefile': 'obj-y += core.o\n',

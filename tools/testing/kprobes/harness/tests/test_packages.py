@@ -26,12 +26,10 @@ class Fetching(support.Case):
             ('forky', 'amd64'): {_NEW: b'new' * 9999}})
         self.server = self.enterContext(mirror.running(self.files, []))
         self.store = env.CACHE / 'store'
-        for name, value in (('PAUSE', 0), ('LIST', self.tmp / 'files'),
-                            ('SOURCE_OPTIONS', ('trusted=yes',))):
-            self.enterContext(mock.patch.object(packages, name, value))
+        self.replace((packages, 'PAUSE', 0), (packages, 'LIST', self.tmp / 'files'),
+                     (packages, 'SOURCE_OPTIONS', ('trusted=yes',)))
         # A proxy of the machine's must not stand between.
-        self.enterContext(mock.patch.dict('os.environ', {
-            'no_proxy': '*', 'NO_PROXY': '*', 'DEBIAN_MIRROR': ''}))
+        self.given(no_proxy='*', NO_PROXY='*', DEBIAN_MIRROR='')
         self.listed(_OLD)
 
     def listed(self, path, *archives):

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is made of a guest's console: recorded ones, and machines that hang."""
 
-import contextlib
-import io
 import os
 from unittest import mock
 
 import env
 import guest
 import guests
-import kernel
 import qemu
 import results
 from tests import support
@@ -48,24 +45,20 @@ class Machine(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.built = kernel.Built('x86_64', 'c', 'test', self.tmp, self.tmp,
-                                  self.tmp, '7.3')
         self.write('.config', '')
         for module, name in ((qemu, 'accelerator'), (guest, 'initramfs')):
             self.replace((module, name, mock.Mock(return_value='tcg')))
-        self.stderr = self.enterContext(
-            contextlib.redirect_stderr(io.StringIO()))
 
     def boot(self, script: str, **options) -> qemu.Console:
         with mock.patch.object(qemu, 'command',
                                return_value=['sh', '-c', script]):
-            return qemu.boot(self.built, 'initramfs', name='x', **options)
+            return qemu.boot(self.built_kernel(impl='c'), 'initramfs', name='x', **options)
 
     def kunit(self, console: str) -> list[str]:
         """What `make kunit` says at the end of a guest with CONSOLE."""
         path = self.write('console', console)
         with mock.patch.object(qemu, 'command', return_value=['cat', path]):
-            results_of_boot = guests.kunit_tests(self.built)
+            results_of_boot = guests.kunit_tests(self.built_kernel(impl='c'))
         self.printed.truncate(0)
         self.printed.seek(0)
         tally = results.Tally()

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Counting, known defects of C, and suites that vanish."""
 
-import contextlib
 import errno
-import io
 import re
 from unittest import mock
 
@@ -55,10 +53,7 @@ class Early(support.Case):
         super().setUp()
         self.replace((cli, '_catch_signals', mock.Mock()),
                      (results, 'vanished', lambda *_: []))
-        self.said = self.enterContext(contextlib.redirect_stderr(
-            io.StringIO()))
-        self.enterContext(mock.patch.dict('os.environ', {
-            'ARCH': '', 'IMPL': '', 'PIECE': '', 'ARGS': '', 'TEST': ''}))
+        self.given(ARCH='', IMPL='', PIECE='', ARGS='', TEST='')
 
     def ends(self, command, check=None, tests=None, guest=None):
         """COMMAND, where its parts answer or raise; (status, last line)."""
@@ -68,7 +63,7 @@ class Early(support.Case):
                 (guests, 'main_tests', guest), (guests, 'crash_tests', []),
                 (guests, 'modules', []),
                 (cli.kernel, 'build', mock.Mock(arch='x86_64'))):
-            self.enterContext(mock.patch.object(where, name, mock.Mock(
+            self.replace((where, name, mock.Mock(
                 **{'side_effect' if isinstance(answer, Exception)
                    else 'return_value': answer})))
         self.enterContext(mock.patch('sys.argv', ['kp', command]))
@@ -91,7 +86,7 @@ class Early(support.Case):
                                  (1, '1 passed, 1 failed, 0 skipped'), part)
                 self.assertIn(f'FAILED {name}.{told}',
                               self.printed.getvalue())
-        self.assertIn('get it', self.said.getvalue())
+        self.assertIn('get it', self.stderr.getvalue())
 
     def test_a_command_that_cannot_go_on_or_begin(self) -> None:
         end = 2, '0 passed, 1 failed, 0 skipped'
@@ -107,7 +102,7 @@ class Suites(support.Case):
     """What plan/suites.txt requires."""
 
     def vanished(self, plan, *names, parts='guest', kernel='x86_64-c-test'):
-        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.replace((results, 'PLANS', self.tmp))
         self.write('suites.txt', plan)
         return [(one.name, one.reason) for one in results.vanished(
             parts, [Result(name, 'fail' if name.endswith(('boot', 'build')) else 'skip')
@@ -210,8 +205,7 @@ class Chosen(support.Case):
             (guests, 'main_tests', boot('tests')),
             (guests, 'form_tests', boot('forms')),
             (guests, 'crash_tests', boot('crashes')))
-        self.enterContext(mock.patch.dict('os.environ', {
-            'ARCH': '', 'IMPL': '', 'TEST': test}))
+        self.given(ARCH='', IMPL='', TEST=test)
         cli.tests(command)
         return self.printed.getvalue().splitlines()[-1]
 
@@ -235,7 +229,7 @@ class Chosen(support.Case):
 
 class KnownDefects(support.Case):
     def test_what_is_known_is_skipped_and_fails_once_it_is_gone(self) -> None:
-        self.enterContext(mock.patch.object(results, 'PLANS', self.tmp))
+        self.replace((results, 'PLANS', self.tmp))
         for known, name, status, expected, reason in (
                 (True, 'clause.k', 'fail', 'skip', 'known: defect D1'),
                 (True, 'clause.k', 'pass', 'fail', '(defect D1), but did not'),

@@ -9,20 +9,15 @@ from tests import support
 
 
 class Tree(support.Case):
-    def tree(self, name, patchlevel):
-        return self.write(
-            f'{name}/Makefile', f'VERSION = 7\nPATCHLEVEL = {patchlevel}\n'
-            'SUBLEVEL = 1\nEXTRAVERSION =-rc1\n').parent
-
     def test_the_users_tree_and_wrong_ones(self):
-        self.enterContext(mock.patch.object(source, 'archive', self.fail))
-        with mock.patch.object(env, 'KSRC', self.tree('right', '3')):
+        self.replace((source, 'archive', self.fail))
+        with mock.patch.object(env, 'KSRC', self.kernel_tree('right')):
             self.assertEqual(source.version(source.tree()), (7, 3, 1))
         before = env.TREE.stat().st_ino
-        built = self.tree('built', '3')
+        built = self.kernel_tree('built')
         (built / '.config').write_text('')
         for wrong, *words in (
-                (self.tree('old', '2'), 'KSRC', '7.2.1'),
+                (self.kernel_tree('old', 2), 'KSRC', '7.2.1'),
                 (self.write('empty/x', '').parent, 'KSRC', 'no version'),
                 (built, 'built/.config', 'mrproper')):
             with mock.patch.object(env, 'KSRC', wrong), self.refused(*words):

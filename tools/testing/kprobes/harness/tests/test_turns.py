@@ -4,7 +4,6 @@
 import threading
 import time
 from collections.abc import Callable
-from unittest import mock
 
 import check
 import cli
@@ -45,13 +44,9 @@ class Turns(Case):
         def kunit():
             with cli._turn('kunit'):
                 self.slowly()
-        self.write('linux/Makefile',
-                   'VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 1\n')
-        self.enterContext(mock.patch.object(env, 'KSRC', self.tmp / 'linux'))
-        self.enterContext(mock.patch.object(host, 'fetch'))
-        for module, name in ((check, '_run_all'), (host, '_rust'),
-                             (overlay, '_apply')):
-            self.enterContext(mock.patch.object(module, name, self.slowly))
+        self.replace((env, 'KSRC', self.kernel_tree('linux')), (host, 'fetch', lambda: None),
+                     *((module, name, self.slowly) for module, name in (
+                         (check, '_run_all'), (host, '_rust'), (overlay, '_apply'))))
         for function, busy in (
                 (check.run, 'this checkout is busy with "checks"'),
                 (lambda: host.rust(),

@@ -20,14 +20,12 @@ _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS', 'TEST')
 class Refused(support.Case):
     def setUp(self) -> None:
         super().setUp()
-        for name in ('KSRC', 'MODULE'):
-            self.enterContext(mock.patch.object(env, name, None))
+        self.replace((env, 'KSRC', None), (env, 'MODULE', None))
         self.given()
 
-    def given(self, **values: str) -> None:
+    def given(self, **variables: str) -> None:
         """These variables are set, the others are not."""
-        self.enterContext(mock.patch.dict(
-            'os.environ', {**{name: '' for name in _NAMES}, **values}))
+        super().given(**{**dict.fromkeys(_NAMES, ''), **variables})
 
     def refused_by(self, commands: Iterable[str], *words: str) -> None:
         for command in commands:
@@ -50,11 +48,9 @@ class Refused(support.Case):
             variables.check('test-clients')
 
     def test_a_kernel_tree(self) -> None:
-        old = self.write('old/Makefile', 'VERSION = 7\nPATCHLEVEL = 2\n'
-                         'SUBLEVEL = 8\n').parent
         for path, *words in (
                 (self.tmp, 'KSRC to be a Linux source tree'),
-                (old, 'KSRC to be Linux 7.3', '7.2.8', 'use a 7.3 tree')):
+                (self.kernel_tree('old', 2), 'KSRC to be Linux 7.3', '7.2.1', 'use a 7.3 tree')):
             with mock.patch.object(env, 'KSRC', path):
                 self.refused_by(_EVERY, *words)
 
@@ -68,7 +64,7 @@ class Refused(support.Case):
 
     def test_a_module(self) -> None:
         source = self.write('module/a.c', '')
-        self.enterContext(mock.patch.object(env, 'MODULE', source.parent))
+        self.replace((env, 'MODULE', source.parent))
         self.refused_by(('module',), 'a Kbuild or Makefile in',
                         'obj-m := name.o')
         self.write('module/Kbuild', 'obj-m := a.o\n')
