@@ -110,6 +110,14 @@ def _early_probes(built: Built) -> str:
             f'p:early/inside,do_populate_rootfs+{built.entry + behind} ')
 
 
+def _is_understood(built: Built, lines: list[str], cmdline: str, says: str | None
+                   ) -> list[Result]:
+    """Whether LINES have SAYS, if any: then the kernel has understood CMDLINE."""
+    is_said = says is None or any(re.search(says, line) for line in lines)
+    return [ktap.verdict(f'{_prefix(built)}.cmdline',
+                         '' if is_said else f'no "{says}" after {cmdline}')] if says else []
+
+
 def main_tests(built: Built, paths: list[Path], cmdline: str = '',
                says: str | None = None, extra: tuple[str, ...] = ()) -> list[Result]:
     """Boot BUILT: its KUnit suites, then samples and the modules in PATHS.
@@ -123,12 +131,7 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
     lines, outcomes = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
                             cmdline=_early_probes(built) + cmdline, extra=extra)
-    if says and not outcomes[-1].name.endswith('.boot'):
-        is_said = any(re.search(says, line) for line in lines)
-        outcomes.append(ktap.verdict(
-            f'{_prefix(built)}.cmdline',
-            '' if is_said else f'no "{says}" after {cmdline}'))
-    return outcomes
+    return outcomes + _is_understood(built, lines, cmdline, says)
 
 
 def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
@@ -231,12 +234,12 @@ def _say_storm(lines: list[str]) -> None:
 
 def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
           piecewise: bool = False, returns: bool = False, cmdline: str = '',
-          extra: tuple[str, ...] = ()) -> list[Result]:
+          says: str | None = None, extra: tuple[str, ...] = ()) -> list[Result]:
     """A storm of SECONDS on four CPUs; PIECEWISE: interrupts anywhere.
 
     Emulation takes interrupts between pieces of several instructions; while it
-    storms, a piece is one. RETURNS: that of return probes alone. EXTRA, for
-    QEMU, may have other CPUs.
+    storms, a piece is one. RETURNS: that of return probes alone. SAYS as for
+    main_tests(). EXTRA, for QEMU, may have other CPUs.
     """
     name = 'storm-piecewise' if piecewise else 'storm'
     head = f'STORM_SECONDS={seconds}\n' + (
@@ -256,7 +259,8 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             timeout=300 + (18 if piecewise else 14) * seconds,
             extra=[*extra, '-monitor', f'unix:{monitor},server=on,wait=off'])
     _say_storm(lines)
-    return [outcome for outcome in outcomes if '.storm.' in outcome.name]
+    return [outcome for outcome in outcomes if '.storm.' in outcome.name] \
+        + _is_understood(built, lines, cmdline, says)
 
 
 # The suite of the kernel crate's examples, of which most are not ours.

@@ -76,7 +76,7 @@ def _storm(arch: str, impl: str, piece: Piece) -> list[Result]:
     built = kernel.build(arch, impl, piece.flavour)
     outcomes = guests.storm(built, guests.modules(built), piece.seconds,
                             piece.piecewise, piece.returns, piece.cmdline,
-                            piece.extra)
+                            piece.says, piece.extra)
     part = 'storm-piecewise' if piece.piecewise else \
         'storm-returns' if piece.returns else 'storm'
     return outcomes + results.vanished(part, outcomes, built.name)
