@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_probe_is_told_first() {
+    fn bad_probes_are_refused_with_their_errno() {
         assert_eq!(register(&mut pin_init::zeroed()), EINVAL);
         assert_eq!(register(&mut probe(c"no_such_function", 0)), ENOENT);
         assert_eq!(register(&mut probe(c"register_kprobe", 0)), EINVAL);
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_copies_are_told_where_nobody_may_sleep() {
+    fn kprobe_get_kallsym_works_in_atomic_context() {
         let mut here = probe(c"kernel_clone", 9);
         // Until there is one on an instruction that is copied.
         while register(&mut here) != 0 && here.offset < 64 {
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn function_entries_are_told() {
+    fn kprobe_on_func_entry_accepts_only_entries() {
         assert_eq!(on_entry(c"kernel_clone", 0), 0);
         assert_eq!(on_entry(c"kernel_clone", 9), EINVAL);
         assert_eq!(on_entry(c"no_such_function", 0), ENOENT);

@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_inserted_is_found_until_it_is_removed() -> Result<(), Refusal> {
+    fn entries_are_found_from_insert_to_remove() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         assert_eq!(found(&TABLE, at(1)), None);
@@ -650,13 +650,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nowhere() -> Result<(), Refusal> {
+    fn nowhere_is_neither_found_nor_inserted() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         assert_eq!(found(&TABLE, NOWHERE), None);
         let nowhere = Entry::new(NOWHERE, 0)?;
         assert_eq!(writer.insert(nowhere), Err(Refusal::OutOfText));
-        // Where an entry has left, there is one for this address.
+        // A removed entry leaves a word that has this address.
         let [a, b] = neighbours::<2>(&writer);
         insert(&mut writer, a, 1)?;
         insert(&mut writer, b, 1)?;
@@ -685,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn words_at_the_end_of_a_way_become_empty_again() -> Result<(), Refusal> {
+    fn removed_words_at_the_end_of_a_way_become_empty() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         let [a, b, c] = neighbours::<3>(&writer);
@@ -702,7 +702,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_memory_for_everything() -> Result<(), Refusal> {
+    fn oversized_rebuild_fails_and_keeps_entries() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         insert(&mut writer, 0, 1)?;
@@ -733,7 +733,7 @@ mod tests {
     }
 
     #[test]
-    fn many_are_removed_together() -> Result<(), Refusal> {
+    fn remove_all_removes_each_match() -> Result<(), Refusal> {
         static TABLE: Table<usize> = Table::empty();
         let mut writer = Writer::of(&TABLE);
         for number in 0..64 {
@@ -793,7 +793,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_share_nothing() -> Result<(), Refusal> {
+    fn tables_are_independent() -> Result<(), Refusal> {
         static ONE: Table<usize> = Table::empty();
         static OTHER: Table<usize> = Table::empty();
         let mut writer = Writer::of(&ONE);
@@ -809,7 +809,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_its_first_writers() -> Result<(), Refusal> {
+    fn only_the_first_writer_changes_a_table() -> Result<(), Refusal> {
         static ALONE: Table<usize> = Table::empty();
         let (mut first, mut second) = (Writer::of(&ALONE), Writer::of(&ALONE));
         insert(&mut first, 0, 7)?;
@@ -877,7 +877,7 @@ mod tests {
     }
 
     #[test]
-    fn no_distance_between_addresses_is_bad() {
+    fn lookups_are_short_at_any_stride() {
         let count = limit(1024);
         for stride in 1..=512 {
             // 1.3 words a way are what chance gives; the worst distance has 1.7.

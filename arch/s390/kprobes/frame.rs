@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_there_changes_nothing() {
+    fn missing_memory_leaves_the_system_mask_unchanged() {
         for insn in [0xac, 0xad, 0x80].map(|opcode| [opcode, 0x40, 0x10, 0x00]) {
             assert_eq!(emulate(insn, NOWHERE), (false, MASK));
         }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn c_sees_who_occupies_the_cpu() {
+    fn c_sees_the_current_probe() {
         let busy = this_cpu::busy();
         let pinned = Pinned::new();
         let before = running();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_times_end_with_the_cpu_free() {
+    fn kprobe_busy_end_leaves_no_current_probe() {
         // SAFETY: May be called from any context.
         unsafe { bindings::kprobe_busy_begin() };
         let during = running();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_text_for_c() -> Result<(), Refusal> {
+    fn kernel_text_address_covers_copies() -> Result<(), Refusal> {
         let slot = slots::COPIES.take(TextAddr::new(16))?;
         let at = slot.at().get() as usize;
         // SAFETY: Only looks the address up.

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inside_of_alternatives_nothing_is_told() {
+    fn orc_gives_no_start_inside_alternatives() {
         let noted = ALTERNATIVES.as_ref();
         assert!(noted.is_some());
         for &(start, end) in noted.into_iter().flatten() {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_more_than_one_start() {
+    fn orc_gives_a_start_behind_the_first_one() {
         let function = symbols::lookup(c"kernel_clone").and_then(symbols::function);
         let told = function.and_then(|function| last(function.text.end()));
         assert!(told > function.map(|function| function.text.start()));

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_is_enough_for_64_bits_on_machines_of_64() {
+    fn u64_takes_one_word_on_64_bit_machines() {
         for abi in [Abi::X86_64, Abi::S390, Abi::POWERPC, Abi::EIGHT] {
             for sizes in [[8; 12], [8, 1, 8, 2, 8, 4, 8, 1, 8, 2, 8, 4]] {
                 assert_eq!(places(abi, &sizes), places(abi, &[4; 12]), "{abi:?}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_that_were_left_out_stay_so_on_arm() {
+    fn skipped_registers_stay_unused_on_arm() {
         // (u32, u64, u32): r1 is nobody's.
         let expected = [Register(0), Register(2), Register(3), Stack(0)];
         assert_eq!(places(Abi::ARM, &[4, 8, 4]), expected);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_known_when_it_is_compiled() {
+    fn cursor_works_in_const_context() {
         const SEVENTH: Location = {
             let mut cursor = Cursor::new(Abi::X86_64);
             let mut n = 0;

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_must_be_there_and_have_their_sizes() {
+    fn arguments_must_match_in_number_and_size() {
         // (int, const char __user *, struct open_how *)
         let sizes = [4, 8, 8, 0];
         for (taken, all, first) in [
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_refused() {
+    fn arguments_of_unknown_size_are_not_refused() {
         let takes = Takes::All(&[4, 2, 8]);
         assert!(takes.fits(3, &[4, 0, 8]));
         assert!(takes.fits(3, &[4, 2]));

@@ -133,10 +133,10 @@ mod cases {
         workqueue, //
     };
 
-    /// Where a stack begins, what lies behind it may be unmapped.
+    /// The memory behind the base of a stack may be unmapped.
     #[cfg(CONFIG_ARM)]
     #[test]
-    fn nothing_is_read_behind_a_stack() -> Result {
+    fn kprobe_stack_nth_reads_nothing_behind_a_stack() -> Result {
         let behind = KVVec::from_elem(1_u8, 2 * 8192, GFP_KERNEL)?;
         let mut registers: bindings::pt_regs = pin_init::zeroed();
         registers.uregs[13] = behind.as_ptr().addr().next_multiple_of(8192);
@@ -353,7 +353,7 @@ mod cases {
 
     #[test]
     #[cfg(all(CONFIG_X86, CONFIG_GENERIC_BUG))]
-    fn what_others_need_is_refused() {
+    fn instruction_of_a_warning_is_refused() {
         black_box(rust_kernel_kprobes_warns as extern "C" fn(usize) -> usize)(5);
         let place = Place::symbol(c"rust_kernel_kprobes_warns");
         let found = |offset| refused::<kind::Instruction<Count>>(place.plus(offset));
@@ -513,7 +513,7 @@ mod cases {
     }
 
     #[test]
-    fn dropped_in_a_handler_it_stays_in_silence() -> Result {
+    fn probe_dropped_in_a_handler_stays_without_calls() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_abandoned");
@@ -541,7 +541,7 @@ mod cases {
     }
 
     #[test]
-    fn state_may_be_nothing_and_huge() -> Result {
+    fn state_may_be_empty_or_huge() -> Result {
         let here = ProcessContext::here()?;
         let none = Probe::<Sized<0>>::register(&here, PROBED, [])?;
         // More than there is of the stack.

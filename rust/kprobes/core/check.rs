@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_handles_hits_is_not_for_probes() {
+    fn functions_that_handle_hits_are_blacklisted() {
         assert_eq!(checked(c"register_kprobe", 0), Err(Refusal::Blacklisted));
         assert_eq!(checked(c"notify_die", 1), Err(Refusal::Blacklisted));
         assert!(checked(c"kernel_clone", 0).is_ok());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nowhere_is_refused() {
+    fn unknown_symbols_and_non_text_are_refused() {
         assert_eq!(
             resolved(Target::Symbol(c"no_such_function", 0)),
             Err(Refusal::UnknownSymbol)

@@ -98,7 +98,7 @@ mod tests {
     const BASE: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     #[test]
-    fn arithmetic_says_no_where_it_would_wrap() {
+    fn arithmetic_that_would_wrap_is_refused() {
         assert_eq!(BASE.after(4), Ok(TextAddr::new(0xffff_ffff_8100_0004)));
         assert_eq!(BASE.before(4), Ok(TextAddr::new(0xffff_ffff_80ff_fffc)));
         assert_eq!(TOP.after(0), Ok(TOP));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn range_has_its_start_and_not_its_end() {
+    fn range_includes_its_start_and_excludes_its_end() {
         let range = TextRange::new(TextAddr::new(16), TextAddr::new(32));
         assert!(!range.contains(TextAddr::new(15)));
         assert!(range.contains(TextAddr::new(16)));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_ranges_are_empty_or_refused() {
+    fn backward_range_is_empty_and_wrapping_one_refused() {
         let backwards = TextRange::new(TextAddr::new(32), TextAddr::new(16));
         assert!(!backwards.contains(TextAddr::new(16)));
         assert!(!backwards.contains(TextAddr::new(32)));

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_what_was_put_in_order() {
+    fn code_keeps_bytes_in_order() {
         let both = Code::EMPTY.then(&[1, 2]).and_then(|code| code.then(&[3]));
         assert_eq!(both, Code::EMPTY.then(&[1, 2, 3]));
         assert!(both.is_ok_and(|code| code.bytes() == [1, 2, 3]));

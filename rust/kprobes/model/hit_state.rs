@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_level_of_nesting_is_room_enough() {
+    fn all_phases_but_the_nested_step_can_nest() {
         for phase in [Phase::Handling, Phase::Stepping, Phase::InJprobe] {
             assert!(phase.can_nest());
         }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_steps_are_stepping() {
+    fn only_phases_of_a_step_are_stepping() {
         assert!(!Phase::Handling.is_stepping() && !Phase::InJprobe.is_stepping());
         assert!(Phase::Stepping.is_stepping() && Phase::NestedStep.is_stepping());
     }

@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_probed_says_why() {
+    fn cannot_move_has_the_text_of_its_refusal() {
         let reason = NoJumpReason::CannotMove(Refusal::Waits);
         assert_eq!(reason.at(AT).at, Some(AT));
         assert_eq!(reason.text(), Refusal::Waits.text());
     }
 
     #[test]
-    fn temporary_reasons_and_shortages() {
+    fn reasons_know_whether_they_are_temporary() {
         let temporary = [
             (NoJumpReason::NoMemory, true),
             (NoJumpReason::DetoursWait, true),

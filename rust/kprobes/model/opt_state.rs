@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_words_and_back() {
+    fn states_survive_conversion_to_words() {
         let queued = State::Queued(Generation::NONE.next());
         for state in [State::Plain, State::Jump, State::Unoptimizing, queued] {
             assert_eq!(State::from_word(state.to_word()), state);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_wrap_to_no_other_state() {
+    fn wrapped_generation_is_still_queued() {
         let last = Generation(usize::MAX);
         assert_eq!(last.next(), Generation::NONE);
         let state = State::Queued(last.next());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_count_for_who_was_there_when_they_began() {
+    fn wait_counts_only_for_places_queued_before_it() {
         let mut clock = Clock::NEW;
         let early = State::Queued(clock.now());
         let period = clock.begin_wait();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_are_told_of_from_the_queue_on() {
+    fn queued_places_count_as_optimized() {
         let queued = State::Queued(Generation::NONE);
         let all = [State::Plain, queued, State::Jump, State::Unoptimizing];
         let told = all.map(|state| (state.is_optimized(), state.has_jump()));

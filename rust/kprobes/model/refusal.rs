@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_words_for_c() {
+    fn refusals_have_a_text() {
         let text = Refusal::EmptyBatch.text();
         assert_eq!(text, c"there are no probes: pass a count above zero");
         // One that is longer than a line here, and one with a value.

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_of_what_is_rewritten_nothing_counts() {
+    fn starts_inside_rewritten_code_are_ignored() {
         let offsets = [0, 5, 8, 12, 13, 20, 25];
         // The second has been written for a shorter stretch, too.
         let rewritten = [

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_split_from_a_function_is_of_its_group() {
+    fn split_parts_are_in_the_group_of_their_function() {
         let whole = split_group(c"do_exit");
         for name in [c"do_exit.cold", c"do_exit.part.0.cold"] {
             assert_eq!(split_group(name), whole.of_parts());
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_lead_between_a_function_and_its_parts_and_between_those() {
+    fn jumps_may_lead_between_a_function_and_its_parts() {
         let whole = split_group(c"m_show");
         let part = split_group(c"m_show.cold");
         assert!(whole.leading_here().eq([part]));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_no_symbols() {
+    fn mapping_symbols_and_empty_names_are_not_listed() {
         for name in [c"", c"$x", c".L5", c"L0", c"L0\x01"] {
             assert!(!is_listed(name));
         }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_function_has_a_name_of_its_own() {
+    fn preambles_and_trampolines_are_known_by_prefix() {
         assert_eq!(kind(c"__cfi_do_exit"), FunctionKind::Preamble);
         assert_eq!(kind(c"__pfx_do_exit"), FunctionKind::Preamble);
         assert_eq!(kind(c"__SCT__x86_idle"), FunctionKind::Trampoline);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_names_are_nobodys_part() {
+    fn names_without_a_suffix_are_split_from_no_function() {
         assert!(whole(*b"do_exit\0", None));
         assert!(whole(*b"do_exit\0.part.0\0", None));
         assert!(whole(*b"", None));

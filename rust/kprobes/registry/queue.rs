@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_is_waited_for_again() -> Result<(), Refusal> {
+    fn requeued_place_waits_again() -> Result<(), Refusal> {
         let (mut queue, places) = (Queue::EMPTY, few());
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &places));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_more_is_in_no_list() {
+    fn forget_unlinks_from_both_lists() {
         let (mut queue, places) = (Queue::EMPTY, few());
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &places));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_waited_for_may_be_refused() -> Result<(), Refusal> {
+    fn next_removes_the_place_and_leaves_it_plain() -> Result<(), Refusal> {
         let (mut queue, places) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &places));
         let period = begin_wait(&mut queue)?;

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_tell_of_what_decoding_whole_functions_shows() -> Result<(), Refusal> {
+    fn tables_agree_with_decoding_whole_functions() -> Result<(), Refusal> {
         let points = &Registry::lock().points;
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_start_counts() -> Result<(), Refusal> {
+    fn nearest_known_start_is_used() -> Result<(), Refusal> {
         if Current::DATA_IN_TEXT {
             return Ok(());
         }
@@ -204,7 +204,7 @@ mod tests {
         cache.note_start(start);
         assert_eq!(known(&cache, Some(near)), nearer);
         assert_eq!(cache.known_start(&function, None, near), base);
-        // What is told of another function does not count.
+        // A start in another function is ignored.
         assert_eq!(
             cache.known_start(&function, start.before(1).ok(), start),
             start
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_in_one_function() -> Result<(), Refusal> {
+    fn function_is_found_from_any_address_inside() -> Result<(), Refusal> {
         let mut cache = SymbolCache::new();
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
         let first = cache.function(start)?;

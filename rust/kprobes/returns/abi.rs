@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_leaves_nothing() {
+    fn refused_return_probe_has_no_pool() {
         let mut large = probe(c"kernel_clone", 0, 4096);
         large.maxactive = (1 << 24) + 1;
         assert_eq!(register(&mut large), ENOMEM);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_taken_once_and_comes_back() {
+    fn each_instance_is_taken_once_and_given_back() {
         for count in [0, 1, 2, CAPACITY as u32 - 1, CAPACITY as u32] {
             let block = Bitmap::new(count as usize);
             assert_eq!(block.len(), count as usize);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_counted_when_it_is_gone_again() {
+    fn returns_are_counted_even_if_taken_again() {
         let block = Bitmap::new(1);
         assert_eq!(block.take(), Ok(0));
         let before = block.take();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_begins_anew_and_no_flag_is_lost() {
+    fn count_of_returns_wraps_and_keeps_the_flags() {
         let block = Bitmap::new(2);
         assert_eq!(block.claim(), Some(0));
         for _ in 0..70_000 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_there_is_can_be_taken() {
+    fn search_takes_the_instances_of_all_blocks() {
         let blocks = [3, 0, 1].map(Bitmap::new);
         for _ in 0..4 {
             assert!(take(|| blocks.iter()).is_ok());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_where_the_search_has_been_is_found() {
+    fn search_finds_an_instance_that_moved_behind_it() {
         let blocks = [1, 1].map(Bitmap::new);
         assert_eq!(blocks[0].take(), Ok(0));
         let searches = Cell::new(0);
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_was_overtaken_is_made_again() {
+    fn overtaken_search_is_repeated() {
         let blocks = [1, 1].map(Bitmap::new);
         assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
         let searches = Cell::new(0);
         let all = || {
             searches.set(searches.get() + 1);
             blocks.iter().inspect(|&block| {
-                // It comes and goes where the search does not see it.
+                // An instance returns and is taken where the search has already been.
                 if searches.get() <= 3 && core::ptr::eq(block, &blocks[1]) {
                     blocks[0].give(Ticket::of(0));
                     assert_eq!(blocks[0].take(), Ok(0));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_is_always_overtaken_has_an_end() {
+    fn search_that_is_always_overtaken_ends() {
         let blocks = [1, 1].map(Bitmap::new);
         assert_eq!((blocks[0].take(), blocks[1].take()), (Ok(0), Ok(0)));
         let searches = Cell::new(0);
@@ -290,7 +290,7 @@ mod tests {
         };
         let returns = take(all).map(|_| ());
         assert_eq!(searches.get(), MOST_WALKS);
-        // What has come back behind it is not seen.
+        // An instance that returns behind the last search is not seen.
         assert_eq!(returns, Err(MOST_WALKS as u16 - 1));
     }
 }

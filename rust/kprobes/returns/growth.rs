@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_that_is_lost_counts_until_others_come_back() {
+    fn losses_add_up_until_enough_calls_return() {
         let mut world = World::new(TEN);
         assert_eq!((world.more(), world.uses()), (0, false));
         world.lose(1);
@@ -240,7 +240,7 @@ mod tests {
         world.come_back(TEN - 1);
         world.lose(3);
         assert_eq!(world.more(), 8);
-        // It grows in the middle of the wave, and nothing of that is used, or all is.
+        // The pool grows in the middle of the wave; none of the new ones is used, or all.
         world.all = TEN + 8;
         let both = (world.more_beside(TEN), world.more_beside(TEN + 8));
         assert_eq!(both, (0, 8));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_beside_losses_counts_when_the_worker_is_late() {
+    fn use_beside_losses_counts_for_a_late_worker() {
         let world = World::new(TEN);
         world.lose(5);
         assert_eq!(world.more(), 5);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_follow_each_other_count_by_the_window() {
+    fn losses_are_counted_by_the_window() {
         let world = World::new(TEN);
         // Eleven at once, for a thousand windows.
         for _ in 0..1000 {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_does_not_count() {
+    fn losses_at_the_limit_are_forgotten() {
         let mut world = World::new(TEN);
         world.lose(5);
         assert_eq!(world.more(), 5);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_an_end_and_losses_do_not_overflow() {
+    fn windows_end_and_losses_saturate() {
         let world = World::new(1 << 24);
         world.lose(1);
         world.come_back(LONGEST_WINDOW - 1);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_before_there_is_nothing() {
+    fn pool_grows_ahead_below_a_quarter_free() {
         assert_eq!(ahead(100, 24, 1000), 50);
         assert_eq!(ahead(100, 25, 1000), 0);
         assert_eq!(ahead(900, 0, 1000), 100);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lingers_is_free_after_a_grace_period() {
+    fn free_later_frees_after_a_grace_period() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
         assert!(page.free_later(1 << 3));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_meanwhile_waits_for_the_next() {
+    fn slots_left_during_a_wait_are_freed_by_the_next() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
         assert!(page.free_later(1 << 3));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told() {
+    fn expired_returns_the_slots_that_waited() {
         let page = page();
         take_all(&page);
         assert!(page.free_later(1 << 1));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_unused_when_nobody_has_a_slot() {
+    fn page_is_unused_when_all_slots_are_free() {
         let page = page();
         assert!(page.is_unused());
         let (Some(one), Some(other)) = (page.take(), page.take()) else {

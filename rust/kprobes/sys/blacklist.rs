@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_c_names_is_covered() {
+    fn functions_listed_by_c_are_covered() {
         assert_eq!(covers_inside(c"notify_die"), Some(true));
         assert_eq!(covers_inside(c"search_extable"), Some(false));
     }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_free() {
+    fn other_text_is_not_covered() {
         assert_eq!(covers_inside(c"kernel_clone"), Some(false));
         assert!(!covers(TextAddr::new(16), None));
     }

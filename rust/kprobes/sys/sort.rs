@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_come_into_order() {
+    fn lists_are_sorted() {
         ascending::<u32>(&mut []);
         for list in [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 2]] {
             let mut numbers = list;
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn all_elements_stay() {
+    fn sorting_keeps_all_elements() {
         // A generator that comes by every residue, so there are repetitions.
         let mut seed = 7u32;
         let mut numbers: [u32; 257] = core::array::from_fn(|_| {

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
+    fn unknown_names_and_addresses_are_not_found() {
         assert!(lookup(c"no_such_function").is_none());
         assert!(function(TextAddr::new(16)).is_none());
     }

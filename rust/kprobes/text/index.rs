@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_in_an_entry_or_not() {
+    fn addresses_inside_entries_are_reserved() {
         let entries = entries([
             (16, EntryKind::StaticCall, 5),
             (18, EntryKind::BranchTarget, 0),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_owns_bytes_is_told() {
+    fn reserved_by_names_the_first_owner() {
         let entries = entries([
             (16, EntryKind::StaticCall, 5),
             (21, EntryKind::Bug, 1),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_start_before_an_address_is_told() {
+    fn checked_start_returns_the_last_start_before() {
         let entries = entries([
             (16, EntryKind::JumpLabel, 5),
             (32, EntryKind::Start, 0),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_a_stretch_is_found_by_its_kind() {
+    fn first_finds_a_target_in_a_range_by_kind() {
         let entries = entries([
             (16, EntryKind::FixupTarget, 0),
             (20, EntryKind::LabelTarget, 0),
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_or_too_long_is_no_entry() {
+    fn entry_that_is_too_far_or_too_long_is_refused() {
         let origin = 1 << 40;
         let entry = |at, len| {
             let at = TextAddr::new(at);

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_kept_for_what_is_ahead() {
+    fn marks_ahead_are_kept_and_passed_ones_dropped() {
         let mut marks = Marks {
             bits: [0; (AHEAD / 32) as usize],
             from: START,

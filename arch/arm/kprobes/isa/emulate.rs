@@ -910,7 +910,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_if_memory_is_missing() {
+    fn faulting_accesses_leave_the_frame_unchanged() {
         // pop {r4, pc} at the end of the memory; push {r4, pc} before it; ldr pc, [r1], #4;
         // tbb [r1, r2]
         let mut frame = Fake::a32().with(13, STACK + 28);
@@ -1006,7 +1006,7 @@ mod tests {
     }
 
     #[test]
-    fn mask_of_interrupts_is_that_before_the_step() {
+    fn cpsr_accesses_use_the_mask_of_the_probed_code() {
         // mrs r1, cpsr; msr cpsr_c, r1; cpsid i; cpsie if; in A32, T32 and T16
         let before = Fake::a32().flags(psr::I | psr::C);
         let mut frame = before.clone();
@@ -1042,7 +1042,7 @@ mod tests {
     }
 
     #[test]
-    fn it_blocks_begin_and_advance() {
+    fn thumb_it_blocks_begin_and_advance() {
         // itte ne; then bx r3, mov r1, pc in the block
         let mut frame = Fake::thumb();
         assert_eq!(frame.run_t16(0xbf1a), Some(2));

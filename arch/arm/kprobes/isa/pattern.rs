@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_of_each_letter_are_told_apart() {
+    fn letters_of_a_pattern_give_the_use_of_pc() {
         let row = row("nmudtgXx", Kind::Copy);
         let used = |word| {
             let pc = row.pc_use(word);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn it_block_advances_to_its_end() {
+    fn thumb_it_block_advances_to_its_end() {
         // ittet ne: 0x1b is NE, EQ, NE with the masks that are left
         let mut psr = with_it(0x8000_0033, 0x1b);
         let mut seen = [(0, false); 5];

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_the_address_behind() {
+    fn link_register_gets_the_address_of_the_next_insn() {
         // bal, bas %r5,0x123(%r2,%r3); balr, basr %r5,%r6; bras, brasl %r5,64
         let cases: [(&[u8], u64); 6] = [
             (&[0x45, 0x52, 0x31, 0x23], 0x623),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn target_register_0_is_no_branch() {
+    fn branches_to_register_0_fall_through() {
         // br %r0 (which serializes), basr %r5,%r0, bctr %r5,%r0, bctgr %r5,%r0
         let cases: [(&[u8], i64, u64); 4] = [
             (&[0x07, 0xf0], 2, 0x500),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_branch_until_zero() {
+    fn branches_on_count_are_taken_until_zero() {
         // bct %r5,0x123; bctr %r5,%r6; brct %r5,64: 32 bits
         let narrow: [(&[u8], u64); 3] = [
             (&[0x46, 0x50, 0x01, 0x23], 0x123),

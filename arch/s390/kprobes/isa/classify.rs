@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_at_fixed_addresses_are_told() {
+    fn mviy_to_a_fixed_address_is_a_byte_store() {
         // mviy 0x3a0,5; mviy 0x703a0,0; mviy -1,5; mviy 0x3a0(%r1),5
         let stores = |at, byte| Ok(Exec::StoresByte { at, byte });
         let mviy = |[a, b, c]: [u8; 3], byte| classify(&[0xeb, byte, a, b, c, 0x52], &[]);

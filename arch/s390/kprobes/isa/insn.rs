@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn breakpoints_of_others_hide_what_follows() {
+    fn insns_from_a_foreign_breakpoint_on_are_refused() {
         for breakpoint in [[0x00, 0x00], [0x00, 0x01], BREAKPOINT] {
             let [a, b] = breakpoint;
             let text = [0x18, 0x12, a, b, 0x18, 0x12];

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_have_the_operands_of_the_emulated_instructions() {
+    fn probing_accesses_have_the_operands_of_the_original() {
         let access = |bytes: &[u8]| Insn::decode(bytes).ok()?.probing_access();
         // bi 0x12345(%r2,%r3), bic; cg %r0,0x12345(%r2,%r3)
         let cg = [0xe3, 0x02, 0x33, 0x45, 0x12, 0x20];

@@ -173,7 +173,7 @@ mod cases {
     }
 
     #[test]
-    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), NoJump> {
+    fn handler_changes_take_effect_except_to_the_address() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_relative);
         let jump = jump_at(function, change)?;
         let (bare, end) = (State::pattern(1), State::pattern(1).run(function));
@@ -244,7 +244,7 @@ mod cases {
     }
 
     #[test]
-    fn what_a_jump_is_over_can_be_read() -> Result<(), NoJump> {
+    fn original_code_under_a_jump_is_recovered() -> Result<(), NoJump> {
         let at = function!(rust_kprobes_test_carry);
         let (original, behind) = (now(at), at.after(2)?);
         let jump = jump_at(at, look)?;

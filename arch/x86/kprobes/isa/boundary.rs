@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_to_emulate_belong_to_what_follows() {
+    fn forced_emulation_prefix_belongs_to_the_next_insn() {
         for letters in [*b"xen", *b"kvm"] {
             let [a, b, c] = letters;
             // nop; request; cpuid; nop

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_elsewhere_and_to_the_start_are_none() {
+    fn branches_elsewhere_or_to_the_start_are_ignored() {
         // jmp -2; jmp +1; nop
         let text = [0xeb, 0xfe, 0xeb, 0x01, 0x90];
         let none = Ok([None; 4]);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_may_lead_where_any_of_its_bytes_do() {
+    fn pieces_with_undecodable_bytes_are_searched_bytewise() {
         // nop, then a byte that is none; jmp +16 behind it.
         let bytes = [0x90, 0x06, 0xeb, 0x10];
         assert_eq!(left(&bytes), Ok([Some(20), None, None, None]));
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_known() {
+    fn unreadable_text_gives_cannot_read() {
         let mut none = |_: TextAddr, _: &mut [u8]| None;
         let reported = branches_out_of(range(0, 4), PLAIN, &mut none, &mut |_| Ok(()));
         assert_eq!(reported, Err(NoJumpReason::CannotRead.at(at(0))));
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_to_emulate_are_no_branches() {
+    fn forced_emulation_prefix_is_not_taken_for_a_branch() {
         // As instructions, the letters would be js +0x65.
         let text = [0x0f, 0x0b, b'x', b'e', b'n', 0x0f, 0xa2, 0xeb, 0xfe];
         let targets = found(&text, 0, range(0, 200), PLAIN);
@@ -615,7 +615,7 @@ mod indirect_tests {
     }
 
     #[test]
-    fn a_jump_at_the_start_is_ftraces() {
+    fn jump_at_the_start_is_taken_for_that_of_ftrace() {
         // jmp to a BPF trampoline; xor %ecx, %ecx; mov $7, %eax; ret
         let text = [0xe9, 0, 0, 0x40, 0, 0x31, 0xc9, 0xb8, 7, 0, 0, 0, 0xc3];
         let mut pretend = Pretend::of(&text);
@@ -624,7 +624,7 @@ mod indirect_tests {
     }
 
     #[test]
-    fn calls_at_the_end_look_like_computed_gotos() {
+    fn indirect_tail_calls_are_refused_without_ibt() {
         let mut pretend = Pretend::of(&TAIL);
         pretend.indirect = retpolines();
         assert_eq!(len(&pretend, 0), Err(NoJumpReason::IndirectJump.at(at(8))));
@@ -688,7 +688,7 @@ mod indirect_tests {
     }
 
     #[test]
-    fn numbers_and_memory_operands_are_not_taken() {
+    fn numbers_and_memory_operands_take_no_label_address() {
         let cases: [&[u8]; 7] = [
             // mov $number, %eax; cmp $number, %esi; movl $number, (%rsp): upper bits are 0.
             &[0xb8, 0x90, 0, 0, 0x81],
@@ -708,7 +708,7 @@ mod indirect_tests {
     }
 
     #[test]
-    fn targets_of_branches_are_not_taken() {
+    fn branches_take_no_label_address() {
         // jmp +0x8b; je +0x8a; call +0x8b: all lead there.
         let cases: [&[u8]; 3] = [
             &[0xe9, 0x8b, 0, 0, 0],

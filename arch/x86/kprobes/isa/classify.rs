@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn opcode_bytes_mean_nothing_without_their_map() {
+    fn opcodes_of_other_maps_are_not_taken_for_branches() {
         let cases: [&[u8]; 9] = [
             // vzeroupper, vmovdqa, vpor, vcmpps, vpsubsb, vpsubd: as bytes JA, JG, JMP, RET, CALL,
             // CLI
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn fixups_are_stepped_unless_emulated() {
+    fn insns_with_fixups_are_stepped_unless_emulated() {
         let of = |bytes: &[u8]| classify(&decode(bytes)?, None, true);
         assert_eq!(of(&[0x8b, 0x07]), Ok(Exec::Step));
         assert_eq!(of(&[0xf3, 0xa4]), Ok(Exec::Step));
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_makes_no_branch() {
+    fn invalid_lock_prefix_is_refused() {
         let cases: [&[u8]; 4] = [
             &[0xf0, 0x90],
             &[0xf0, 0xc3],

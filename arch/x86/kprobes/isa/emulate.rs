@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_pointers_lead_to_the_kernels_half() {
+    fn noncanonical_pointers_lead_to_the_kernels_half() {
         let mut frame = Fake::numbered();
         for (pointer, ip) in [
             (AT, AT),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_count_before_they_look() {
+    fn loops_decrement_the_count_before_the_test() {
         let (jumped, stayed) = (0x12, 2);
         // LOOPNE, LOOPE, LOOP, JRCXZ; RCX and flags; where to.
         let cases: [(u8, u64, u64, u64); 13] = [
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_count_from_their_end() {
+    fn jump_targets_count_from_the_end_of_the_jump() {
         assert_eq!(to(&[0xeb, 0x80], 0), Some(2u64.wrapping_sub(0x80)));
         assert_eq!(
             to(&[0xe9, 0, 0, 0, 0x80], 0),
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_push_where_to_come_back() {
+    fn calls_push_the_return_address() {
         let cases: [(&[u8], u64); 4] = [
             (&[0xe8, 0, 1, 0, 0], AT + 0x105),
             (&[0x2e, 0xe8, 0, 1, 0, 0], AT + 0x106),
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_release_what_they_say() {
+    fn returns_pop_as_many_bytes_as_they_say() {
         let cases: [(&[u8], u64); 4] = [
             (&[0xc3], 8),
             (&[0xf3, 0xc3], 8),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changes_if_memory_is_missing() {
+    fn faulting_accesses_leave_the_frame_unchanged() {
         for bytes in [[0xff, 0x10], [0xff, 0x20]] {
             let mut frame = Fake::numbered();
             let next = TextAddr::new(AT + 2);

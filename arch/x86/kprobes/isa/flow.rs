@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_are_told_apart() {
+    fn each_kind_of_branch_has_its_flow() {
         let register = Operand::Register;
         let memory = Operand::Memory;
         let cases: &[(&[u8], Flow)] = &[
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn traps_and_returns_from_them_are_told_apart() {
+    fn each_kind_of_trap_and_trap_return_has_its_flow() {
         let cases: &[(&[u8], Flow)] = &[
             (&[0xcc], Flow::Breakpoint),
             (&[0xcd, 0x80], Flow::Interrupt),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn opcodes_of_branches_in_other_maps_go_on() {
+    fn branch_opcodes_in_other_maps_are_no_branches() {
         // VZEROUPPER, VPOR, VPSUBSB, VMOVDQA, VCMPPS; POR; BLSI by XOP; RET's byte in EVEX.
         let cases: &[&[u8]] = &[
             &[0xc5, 0xf8, 0x77],

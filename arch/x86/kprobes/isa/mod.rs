@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn breakpoints_are_told_by_their_first_byte() {
+    fn breakpoint_is_recognized_by_its_first_byte() {
         assert!(X86::is_breakpoint(&[0xcc, 0x90]));
         assert!(!X86::is_breakpoint(&[0x90, 0xcc]));
         assert!(!X86::is_breakpoint(&[]));

@@ -144,7 +144,7 @@ mod tests {
     const ONE: u64 = 0x0001_0001_0001_0001;
 
     #[test]
-    fn addresses_are_sums() {
+    fn address_is_base_plus_index_plus_displacement() {
         let cases: [(&[u8], u64); 14] = [
             // (%rax) (%rdi) (%r8) 16(%rbp) -16(%r13)
             (&[0xff, 0x10], 0),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_are_no_memory() {
+    fn register_operands_have_no_address() {
         assert_eq!(operand(&[0xff, 0xd0]), Err(Refusal::InvalidInsn));
         assert_eq!(operand(&[0x90]), Err(Refusal::InvalidInsn));
     }

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_others_are_refused() {
+    fn regions_with_reserved_bytes_are_refused() {
         let mut pretend = Pretend::of(&PLAIN);
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {

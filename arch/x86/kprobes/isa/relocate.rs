@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn most_copies_are_the_same() {
+    fn plain_instructions_are_copied_unchanged() {
         let cases: [&[u8]; 5] = [
             &[0x55],
             &[0x48, 0x89, 0xe5],
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_are_no_copies() {
+    fn branches_cannot_be_copied() {
         let cases: [&[u8]; 6] = [
             &[0xeb, 0x00],
             &[0x0f, 0x84, 0, 0, 0, 0],

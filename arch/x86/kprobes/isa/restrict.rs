@@ -309,7 +309,7 @@ mod call_check_tests {
     };
 
     #[test]
-    fn the_trap_is_behind_both_instructions() {
+    fn call_check_trap_is_found_from_both_instructions() {
         // mov $-type, %r10d; add -4(%r11), %r10d; je; ud2
         let check = [
             0x41, 0xba, 0x78, 0x56, 0x34, 0x12, 0x45, 0x03, 0x53, 0xfc, 0x74, 0x02, 0x0f, 0x0b,

@@ -56,7 +56,7 @@ mod cases {
     }
 
     #[test]
-    fn each_has_its_own_state() -> Result {
+    fn each_probe_has_its_own_state() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let state = |index| (Counted::new(&DROPPED), index + 1);
@@ -77,7 +77,7 @@ mod cases {
     }
 
     #[test]
-    fn disabled_ones_wait() -> Result {
+    fn batch_registered_disabled_has_no_hits() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let state = |index| (Counted::new(&DROPPED), index + 1);
@@ -105,7 +105,7 @@ mod cases {
     }
 
     #[test]
-    fn one_refusal_is_that_of_all() -> Result {
+    fn refused_place_refuses_the_whole_batch() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         static MADE: Atomic<u64> = Atomic::new(0);
         static HITS: Atomic<u64> = Atomic::new(0);
@@ -147,7 +147,7 @@ mod cases {
             call_all();
             assert_eq!(HITS.load(Relaxed), 0);
         }
-        // Where only entries will do, what is unknown is found out before its state is made.
+        // Where only entries are allowed, unknown symbols are refused before a state is made.
         assert!(MADE.load(Relaxed) >= 4);
         assert_eq!(DROPPED.load(Relaxed), MADE.load(Relaxed));
         Ok(())
@@ -186,7 +186,7 @@ mod cases {
     }
 
     #[test]
-    fn none_are_many_too() -> Result {
+    fn empty_batch_is_registered() -> Result {
         let here = ProcessContext::here()?;
         let batch = ProbeBatch::<Plain>::register(&here, &[], |_| Counted::new(&NOBODY))?;
         assert_eq!(batch.probes().len(), 0);
@@ -205,7 +205,7 @@ mod cases {
     }
 
     #[test]
-    fn dropped_in_a_handler_they_stay_in_silence() -> Result {
+    fn batch_dropped_in_a_handler_stays_without_calls() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let places = NAMES.map(Place::symbol);
@@ -223,7 +223,7 @@ mod cases {
     }
 
     #[test]
-    fn questions_are_answered() -> Result {
+    fn query_says_how_a_probe_would_be_hit() -> Result {
         let here = ProcessContext::here()?;
         let asked = Place::symbol(c"rust_kernel_kprobes_asked");
         // A function of C's, and where ftrace calls it, if it does.

@@ -122,7 +122,7 @@ mod cases {
     }
 
     #[test]
-    fn a_short_buffer_has_the_beginning() -> Result {
+    fn string_is_cut_to_a_short_buffer() -> Result {
         let at = c"known".as_char_ptr();
         assert!(in_handler(at, |call, at| {
             call.read_str(at, &mut [b'x'; 6]) == Ok(c"known")
@@ -179,12 +179,12 @@ mod cases {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error() -> Result {
-        // A page that nothing is behind: allocations of this kind have such a one between them.
+    fn reads_of_unmapped_memory_fail() -> Result {
+        // A page with an unmapped page behind it, which separates it from other allocations.
         let page = Vec::<u8, Vmalloc>::with_capacity(PAGE_SIZE, GFP_KERNEL)?;
         let end = page.as_ptr().wrapping_add(PAGE_SIZE);
         assert!(in_handler(end, nothing)?);
-        // No address at all; and some that are not the kernel's, which is not so everywhere.
+        // NULL and addresses that the kernel has no memory at; other machines may have some.
         if cfg!(CONFIG_X86_64) {
             for at in [0x10, 1 << 46, 1 << 63, usize::MAX - 7] {
                 let at = core::ptr::without_provenance(at);
@@ -196,7 +196,7 @@ mod cases {
     }
 
     #[test]
-    fn a_string_ends_before_what_is_not_there() -> Result {
+    fn string_may_end_right_before_an_unmapped_page() -> Result {
         let mut page = Vec::<u8, Vmalloc>::with_capacity(PAGE_SIZE, GFP_KERNEL)?;
         page.resize(PAGE_SIZE - 6, b'.', GFP_KERNEL)?;
         page.extend_from_slice(b"tail\0!", GFP_KERNEL)?;
@@ -206,7 +206,7 @@ mod cases {
             let mut too_short = [0; 1];
             let end = at.wrapping_add(5);
             call.read_str(at, &mut room) == Ok(c"tail")
-                    // It has no end there, but as much room as that is before it.
+                    // No NUL follows, but a short buffer is full before the page ends.
                     && call.read_str(end, &mut room) == Err(Unreadable::NotThere)
                     && call.read_str(end, &mut too_short) == Ok(c"")
                     && call.read(at.cast()) == Ok(*b"tail\0!")
@@ -215,7 +215,7 @@ mod cases {
     }
 
     #[test]
-    fn a_task_of_the_kernel_has_no_user() -> Result {
+    fn kernel_task_has_no_user_memory() -> Result {
         let at = c"known".as_char_ptr();
         assert!(in_handler(at, |call, _| {
             let at = UserPtr::from_addr(0x1000);

@@ -158,9 +158,9 @@ mod cases {
         Ok(())
     }
 
-    /// What is reached by a jump could not say how the kernel goes on.
+    /// A handler that is called through a jump could not change the path.
     #[test]
-    fn the_path_is_changed_for_as_long_as_others_are_there() -> Result {
+    fn path_is_changed_beside_other_probes_and_without_a_jump() -> Result {
         struct Look;
 
         impl EntryHandler for Look {
@@ -180,7 +180,7 @@ mod cases {
             assert_eq!(call(rust_kernel_kprobes_again), IN_ITS_PLACE);
         }
         assert!(!matches!(probe.way(&here)?, Way::Jump));
-        // Who came last is told first, and nobody is told of what is not executed.
+        // The newest probe is called first, and none for an instruction that is skipped.
         assert_eq!(after.state().hits(), 10);
         assert_eq!(before.state().hits(), 0);
         drop(probe);
@@ -232,7 +232,7 @@ mod cases {
 
     #[test]
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
-    fn it_fails_when_it_is_enabled() -> Result {
+    fn injection_fails_the_function_once_enabled() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_listed");
         let state = Counted::new(&NOBODY);
@@ -264,7 +264,7 @@ mod cases {
 
     #[test]
     #[cfg(CONFIG_FUNCTION_ERROR_INJECTION)]
-    fn what_is_not_on_the_list_does_not_fail() -> Result {
+    fn injection_is_refused_off_the_error_list() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         type Fails = InjectionProbe<Always>;
         let here = ProcessContext::here()?;

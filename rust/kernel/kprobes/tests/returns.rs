@@ -82,7 +82,7 @@ mod cases {
     }
 
     #[test]
-    fn data_is_handed_over() -> Result {
+    fn data_of_the_entry_reaches_the_return_handler() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_returns");
         let over = [const { Atomic::new(0) }; 7];
@@ -130,7 +130,7 @@ mod cases {
     }
 
     #[test]
-    fn calls_may_go_unwatched() -> Result {
+    fn entry_handler_may_skip_a_call() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_unwatched");
         let probe = ReturnProbe::<Odd>::register(&here, place, Both::new())?;
@@ -143,7 +143,7 @@ mod cases {
     }
 
     #[test]
-    fn many_are_watched_at_once() -> Result {
+    fn return_batch_watches_each_function() -> Result {
         let here = ProcessContext::here()?;
         let names = [
             c"rust_kernel_kprobes_returns",
@@ -243,14 +243,14 @@ mod cases {
         drop(probe);
         assert_eq!(DROPPED.load(Relaxed), 1);
         sleepers.into_iter().for_each(Sleeper::ends);
-        // The other one is told.
+        // The other probe's handlers are called.
         assert_eq!(other.state().1.counts(), (2, 10));
         assert_eq!(other.missed(), 0);
         Ok(())
     }
 
     #[test]
-    fn there_is_room_for_so_many() -> Result {
+    fn calls_are_watched_up_to_the_reserved_number() -> Result {
         static DROPPED: Atomic<u64> = Atomic::new(0);
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_sleeps");
@@ -262,7 +262,7 @@ mod cases {
         probe.reserve(&here, 2)?;
         let second = Sleeper::new()?;
         let more = cfg!(CONFIG_RUST_KPROBES);
-        // It is to have begun before the first one is over, and gives its room back.
+        // The second call must begin before the first one ends and frees its room.
         if more {
             assert!(under_way(&probe.state().1, 2));
         } else {

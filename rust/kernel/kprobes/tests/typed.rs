@@ -166,7 +166,7 @@ mod cases {
     }
 
     #[test]
-    fn bits_above_are_nobodys() -> Result {
+    fn upper_bits_of_narrow_arguments_are_ignored() -> Result {
         let here = ProcessContext::here()?;
         let probe = on_narrow::register(&here, Sum::new())?;
         let answer = rust_kernel_kprobes_narrow(0x7fff_ff01, 0x1234_56fe);
@@ -192,7 +192,7 @@ mod cases {
     }
 
     #[test]
-    fn state_and_call_may_be_left_out() -> Result {
+    fn handler_may_leave_out_state_and_call() -> Result {
         let here = ProcessContext::here()?;
         let probes = (
             without_anything::register(&here)?,
@@ -212,7 +212,7 @@ mod cases {
     }
 
     #[test]
-    fn typed_handlers_go_elsewhere_and_in_batches() -> Result {
+    fn typed_handlers_serve_other_places_in_batches() -> Result {
         let here = ProcessContext::here()?;
         let places = [
             on_typed::PLACE,
@@ -244,7 +244,7 @@ mod cases {
     }
 
     #[test]
-    fn declarations_say_what_is_probed() -> Result {
+    fn declaration_names_the_probed_function() -> Result {
         let here = ProcessContext::here()?;
         let probe = on_sleep::register(&here, Sum::new())?;
         // SAFETY: One may wait here.
@@ -312,7 +312,7 @@ mod cases {
     fn has_the_first(_: c_ulong, _: c_ulong, _: ...) {}
 
     #[test]
-    fn other_arguments_are_refused_where_the_kernel_knows() -> Result {
+    fn wrong_arguments_are_refused_where_btf_has_types() -> Result {
         let here = ProcessContext::here()?;
         let expected = cfg!(CONFIG_DEBUG_INFO_BTF).then_some(Reason::OtherArguments);
         for refused in [
@@ -359,7 +359,7 @@ mod cases {
 
     #[cfg(CONFIG_KRETPROBES)]
     #[test]
-    fn values_are_seen() -> Result {
+    fn return_values_are_seen() -> Result {
         let here = ProcessContext::here()?;
         let probe = on_half::register(&here, Sum::new())?;
         assert_eq!(rust_kernel_kprobes_half(0x2468_0000_2468), 0x1234_0000_1234);
@@ -400,7 +400,7 @@ mod cases {
 
     #[cfg(CONFIG_KRETPROBES)]
     #[test]
-    fn data_is_handed_over() -> Result {
+    fn data_of_the_entry_reaches_the_return_handler() -> Result {
         let here = ProcessContext::here()?;
         let probe = Odd::register(&here, Sum::new())?;
         for number in 4..6 {
@@ -436,7 +436,7 @@ mod cases {
 
     #[cfg(CONFIG_KRETPROBES)]
     #[test]
-    fn nothing_need_be_kept() -> Result {
+    fn return_handler_needs_no_data_of_the_entry() -> Result {
         let here = ProcessContext::here()?;
         let probe = Plain::register(&here)?;
         call(rust_kernel_kprobes_kept);

@@ -50,7 +50,7 @@ mod cases {
     }
 
     #[test]
-    fn jumps_lead_where_they_led() {
+    fn jumps_have_the_same_targets() {
         assert!(same(function!(rust_kprobes_test_jcc)));
         assert!(same(function!(rust_kprobes_test_jmp)));
     }
@@ -71,7 +71,7 @@ mod cases {
     }
 
     #[test]
-    fn what_changes_the_cpu_runs_the_same() {
+    fn instructions_that_change_the_cpu_run_the_same() {
         assert!(same(function!(rust_kprobes_test_gs)));
         assert!(same(function!(rust_kprobes_test_cr3)));
     }
@@ -94,7 +94,7 @@ mod cases {
     }
 
     #[test]
-    fn what_handlers_change_is_changed_but_for_where_to_go_on() -> Result<(), NoJump> {
+    fn handler_changes_take_effect_except_to_the_address() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_stack);
         let bare = State::pattern(CARRY);
         let jump = Jump::on(function, change)?;
@@ -107,7 +107,7 @@ mod cases {
     }
 
     #[test]
-    fn all_probes_of_a_place_are_called_until_the_detour_calls_nobody() -> Result<(), NoJump> {
+    fn detour_calls_all_probes_until_its_chain_is_cleared() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_plain);
         let mut jump = Jump::on(function, look)?;
         jump.also_call(change)?;
@@ -141,7 +141,7 @@ mod cases {
     }
 
     #[test]
-    fn breakpoints_lead_to_the_copy_while_they_are_diverted() -> Result<(), NoJump> {
+    fn redirected_breakpoints_lead_to_the_copy_in_the_detour() -> Result<(), NoJump> {
         let jump = Jump::on(function!(rust_kprobes_test_plain), look)?;
         let goes_to = || {
             // SAFETY: Numbers.
@@ -162,7 +162,7 @@ mod cases {
     }
 
     #[test]
-    fn what_a_jump_is_over_can_be_read() -> Result<(), NoJump> {
+    fn original_code_under_a_jump_is_recovered() -> Result<(), NoJump> {
         let function = function!(rust_kprobes_test_plain);
         let at = Jump::place(function)?;
         let (original, behind) = (now(at), at.after(2)?);

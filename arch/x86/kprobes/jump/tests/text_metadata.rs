@@ -45,7 +45,7 @@ mod cases {
     use super::*;
 
     #[test]
-    fn what_leads_into_functions_is_known() -> Result<(), NoJump> {
+    fn branch_label_and_fixup_targets_are_counted() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let kinds = [
             EntryKind::BranchTarget,
@@ -54,8 +54,8 @@ mod cases {
         ];
         let counts = kinds.map(|kind| metadata.count(kind));
         pr_info!("branches, labels, fixups: {:?}\n", counts);
-        // Hardly any branch leads into another function, but where what stands before one
-        // leads into the mark at its start if the call is wrong, or the compiler splits them.
+        // Hardly any branch leads into another function, unless the check before an entry
+        // jumps to the mark at its start when a call is wrong, or the compiler splits functions.
         assert!(counts[0] < 100 || cfg!(any(CONFIG_FINEIBT, CONFIG_CC_IS_GCC)));
         assert!(counts[1] > 100 && counts[2] > 100);
         Ok(())
@@ -76,7 +76,7 @@ mod cases {
     }
 
     #[test]
-    fn where_exceptions_are_fixed_up_is_found() -> Result<(), NoJump> {
+    fn fixup_target_is_found_where_there_is_one() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let there = function(c"copy_from_kernel_nofault")?;
         assert!(metadata.fixup_target(there).is_some());
@@ -85,7 +85,7 @@ mod cases {
     }
 
     #[test]
-    fn text_for_the_beginning_is_not_known() -> Result<(), NoJump> {
+    fn init_text_is_refused() -> Result<(), NoJump> {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
         if let Ok(owner) = Images::EMPTY.owner(at) {
@@ -100,7 +100,7 @@ mod cases {
     }
 
     #[test]
-    fn who_changes_text_is_told() -> Result<(), NoJump> {
+    fn function_entry_is_reserved_for_ftrace() -> Result<(), NoJump> {
         let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;

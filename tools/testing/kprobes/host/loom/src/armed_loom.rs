@@ -130,7 +130,7 @@ const DISARM: Race = Race {
 };
 
 models! {
-    who_finds_a_place_armed_sees_what_for: ARM.run();
+    hit_on_an_armed_place_sees_its_purpose: ARM.run();
     each_hit_counts_once_while_a_place_gets_its_guard: GUARD.run();
     disarmed_places_are_not_hit: DISARM.run();
     place_armed_without_an_order_is_caught with "self.0.store(armed" in "sys/flags.rs" fails "Causality violation": ARM.run();

@@ -184,9 +184,9 @@ fn claims() {
 
 models! {
     an_instance_has_one_call: same_home();
-    what_moves_while_it_is_looked_for_is_found:
+    moving_instance_is_found_by_a_search:
         moved(), moved_and_claimed(), moved_twice();
-    what_goes_round_while_it_is_looked_for_is_found: goes_round();
+    circling_instance_is_found_by_a_search: goes_round();
     a_block_has_one_owner: claims();
     instance_given_back_without_an_order_is_caught
         with "self.0.fetch_add(ticket.0" in "returns/bitmap.rs" fails "Causality violation":

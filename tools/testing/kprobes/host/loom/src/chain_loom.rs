@@ -407,7 +407,7 @@ races! {
 }
 
 models! {
-    one_of_several_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
+    probe_of_several_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
         remove_of_several();
     probe_put_behind_others_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         oldest_walked();

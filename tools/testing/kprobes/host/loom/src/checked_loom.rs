@@ -85,7 +85,7 @@ models! {
     messages_are_passed: pass();
     a_read_modify_write_is_one_step: count();
     statics_begin_anew: again();
-    what_is_not_one_step_is_caught fails "a bit is lost": set();
+    update_in_two_steps_is_caught fails "a bit is lost": set();
     weak_store_is_caught with "self.0.store(armed" in "sys/flags.rs" fails "Causality violation":
         pass();
     weak_load_is_caught with "self.0.load(Ordering::Acquire)" in "sys/flags.rs"

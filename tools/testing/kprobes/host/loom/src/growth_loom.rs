@@ -178,10 +178,10 @@ fn last_and_first() {
 }
 
 models! {
-    there_is_room_for_what_was_lost_and_what_was_not:
+    pool_grows_for_lost_calls_and_calls_in_use:
         wave::<1>(3), wave::<2>(1), last_and_first();
     looks_without_a_barrier_are_caught
         with "fence(Ordering::SeqCst)" in "returns/growth.rs" fails "there is room for":
         last_and_first();
-    use_that_is_not_told_is_caught with "unsaid" fails "there is room for": wave::<1>(3);
+    unreported_use_is_caught with "unsaid" fails "there is room for": wave::<1>(3);
 }

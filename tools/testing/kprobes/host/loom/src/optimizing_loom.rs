@@ -330,18 +330,18 @@ fn freed() {
 
 models! {
     no_jump_is_written_under_a_task: first_jump();
-    who_comes_back_while_the_worker_waits_is_waited_for: requeued();
+    requeued_place_is_waited_for_again: requeued();
     a_breakpoint_keeps_the_jump_away:
         blocked(), race(queue, [pass, block_and_go, come]);
     jumps_are_taken_out_whole:
         taken_out(), race(queue_and_pass, [block_and_go, come_twice]);
-    a_detour_stays_for_who_is_in_it:
+    detour_stays_while_a_task_is_in_it:
         freed(), race(queue, [pass, unregister, come]);
-    nobody_writes_to_text_that_is_gone: race(queue, [pass, vanish]);
+    unloaded_text_is_not_written: race(queue, [pass, vanish]);
     jump_without_a_wait_is_caught with "tasks" fails "a task comes into a jump": first_jump();
     hits_that_are_diverted_after_the_wait_are_caught with "divert" fails "a task comes into a jump":
         first_jump();
-    wait_that_counts_for_who_came_later_is_caught
+    wait_that_counts_for_a_later_place_is_caught
         with "generation" fails "a task comes into a jump":
         requeued();
     place_that_is_not_looked_at_after_the_wait_is_caught
@@ -412,7 +412,7 @@ fn wait(world: &World) {
 
 models! {
     a_flush_ends: worked(flush);
-    the_worker_forgets_nobody: worked(wait);
+    worker_empties_the_queue_without_a_flush: worked(wait);
     kick_that_comes_during_a_pass_and_is_forgotten_is_caught with "idle" fails "deadlock":
         worked(wait);
 }

@@ -181,14 +181,14 @@ fn freed() {
 models! {
     slots_that_two_leave_come_back: race(|_| (), [leave_first, leave_second, expire]);
     // The grace period of the first one may be over at any time.
-    what_is_left_when_the_callback_comes_waits_for_the_next:
+    slots_left_during_the_callback_wait_for_the_next:
         race(leave_first, [leave_second, expire]);
     a_slot_has_one_owner: race(leave_first, [take, expire]);
-    an_unused_page_is_freed_when_nobody_looks_at_it: freed();
-    a_page_stays_for_who_gives_back_its_last_slots:
+    unused_page_is_freed_when_no_cpu_looks_at_it: freed();
+    page_stays_until_its_last_slots_are_given_back:
         race(free_third, [leave_first, leave_second, expire_and_tidy]);
     // It may be unused after either.
-    a_page_stays_for_who_frees_its_last_slots:
+    page_stays_while_its_last_slots_are_freed:
         race(free_third, [free_first, free_second, free_unused]);
     look_at_a_page_after_its_last_slot_is_caught with "late" fails "Causality violation": freed();
 }

@@ -209,14 +209,14 @@ models! {
     a_pool_goes_when_its_last_call_is_over: both_end(), both_end_late();
     a_call_that_begins_when_the_pool_is_left_counts:
         race(begin_one, [end_first, begin_and_end, leave_it]);
-    a_pool_stays_for_who_unwinds: unwound();
+    pool_stays_while_a_task_is_unwound: unwound();
     any_worker_sees_that_a_pool_was_left:
         race(begin_one, [end_first, World::leave, World::tend]), one_begins_late();
     pool_unused_without_a_grace_period_is_caught with "wait" fails "the pool stays": both_end();
     call_that_ends_in_no_section_is_caught with "section" fails "the pool stays": both_end();
     pool_left_while_hits_find_it_is_caught with "early" fails "Causality violation":
         one_begins_late();
-    pool_freed_under_who_gives_back_is_caught with "unwind" fails "Causality violation":
+    pool_freed_while_an_instance_returns_is_caught with "unwind" fails "Causality violation":
         both_end_late();
-    pool_freed_under_who_unwinds_is_caught with "unwind" fails "Causality violation": unwound();
+    pool_freed_under_an_unwinder_is_caught with "unwind" fails "Causality violation": unwound();
 }

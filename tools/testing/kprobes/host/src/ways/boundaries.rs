@@ -31,7 +31,7 @@ fn boundaries_are_those_of_iced() {
 }
 
 #[test]
-fn boundaries_of_any_bytes_are_refused_or_there() {
+fn boundaries_in_random_bytes_do_not_contradict() {
     let mut random = Random::new();
     let mut found = 0;
     for _ in 0..runs(SHORT) {

@@ -265,7 +265,7 @@ Reasons to refuse
 }
 
 #[test]
-fn rex2_changes_no_way() {
+fn rex2_does_not_change_how_an_insn_is_executed() {
     for (payload, escape) in [(0x00, &[][..]), (0x80, &[0x0f])] {
         for (byte, modrm) in (0..=u8::MAX).flat_map(|byte| (0..=u8::MAX).map(move |it| (byte, it)))
         {

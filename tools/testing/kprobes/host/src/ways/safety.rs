@@ -34,7 +34,7 @@ fn copies_go_on_to_the_next_instruction() {
 }
 
 #[test]
-fn copies_leave_interrupts_alone() {
+fn copies_do_not_change_the_interrupt_flag() {
     each(|bytes, theirs, way| {
         if let Exec::Step | Exec::Boost = way {
             let flags = RflagsBits::IF;

@@ -137,9 +137,9 @@ fn look_around(image: &mut Image) -> Vec<String> {
     told
 }
 
-/// Names do not tell all.
+/// Symbol names do not show all such branches.
 #[test]
-fn what_other_functions_lead_into_is_refused() {
+fn regions_that_other_functions_enter_are_refused() {
     for mut image in images() {
         let told = look_around(&mut image);
         let count = image.entered.len();

@@ -83,7 +83,7 @@ fn targets(code: &[u8], starts: &[usize]) -> Vec<u64> {
 }
 
 #[test]
-fn nothing_leads_into_the_jump() {
+fn regions_with_branches_into_the_jump_are_refused() {
     let (mut seen, mut refused) = (0, 0);
     each(|code, starts, start, region, _| {
         let at = AT + start as u64;

@@ -123,9 +123,9 @@ fn is_same(from: &Instruction, to: &Instruction) -> bool {
     same_memory && to == *from
 }
 
-/// All of this would say nothing if it took everything for the same.
+/// The other tests would show nothing if the comparison saw no differences.
 #[test]
-fn what_is_wrong_with_a_copy_is_seen() {
+fn wrong_copies_are_not_taken_for_the_same() {
     // xor %ecx, %ecx; mov 0x1234(%rip), %eax; and what differs from its copy in one byte.
     let text = [0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0];
     let (from, to) = (AT, AT + 0x1000);

@@ -51,7 +51,7 @@ fn a_chunk_is_full_at_its_limit() {
 }
 
 #[test]
-fn what_came_before_the_one_that_is_refused_is_undone_in_order() {
+fn refusal_undoes_earlier_probes_in_order() {
     let mut world = World::new();
     let mut clients = world.clients(&JUMP, 3);
     // Nobody may probe there: it is no text.
@@ -76,7 +76,7 @@ fn chunks_that_were_armed_are_disarmed_when_a_later_one_is_refused() {
 }
 
 #[test]
-fn a_probe_that_comes_twice_is_refused_and_all_others_with_it() {
+fn duplicate_probe_refuses_the_whole_batch() {
     let mut world = World::new();
     let clients = client::registered(world.clients(&JUMP, 2));
     let place = clients[0].place();

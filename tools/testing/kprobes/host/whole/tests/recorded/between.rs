@@ -31,7 +31,7 @@ fn throughout(work: impl FnOnce()) {
 }
 
 #[test]
-fn hits_while_probes_come_and_go() {
+fn hits_are_handled_while_probes_come_and_go() {
     let mut world = World::new();
     let (first, second) = (world.place(&MOVE), world.place(&JUMP));
     let clients = [
@@ -49,7 +49,7 @@ fn hits_while_probes_come_and_go() {
 }
 
 #[test]
-fn nobody_is_left_out_while_another_comes_and_goes() {
+fn no_hit_is_lost_while_another_probe_comes_and_goes() {
     let mut world = World::new();
     let place = world.place(&JUMP);
     let stays = client::registered([Client::at(place)]);
@@ -63,7 +63,7 @@ fn nobody_is_left_out_while_another_comes_and_goes() {
 }
 
 #[test]
-fn hits_while_probes_are_enabled_and_disabled() {
+fn hits_are_handled_while_probes_turn_on_and_off() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let clients = client::registered([Client::at(place), Client::around(place)]);
@@ -120,20 +120,20 @@ fn in_a_hit_of_another(is_there: bool, change: fn(), undo: fn()) {
 }
 
 #[test]
-fn probes_that_join_in_the_middle_of_a_hit() {
+fn hit_is_handled_while_another_probe_joins() {
     let join = || assert_eq!(client::other().register(), 0);
     in_a_hit_of_another(false, join, || client::other().unregister());
 }
 
 #[test]
-fn probes_that_are_disabled_in_the_middle_of_a_hit() {
+fn hit_is_handled_while_another_probe_is_disabled() {
     let disable = || assert_eq!(client::other().disable(), 0);
     let enable = || assert_eq!(client::other().enable(), 0);
     in_a_hit_of_another(true, disable, enable);
 }
 
 #[test]
-fn another_probe_is_there_at_the_end_of_a_step() {
+fn probe_that_came_in_a_step_is_called_after_it() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let (first, second) = (Client::around(place), Client::around(place));

@@ -78,7 +78,7 @@ fn survives(client: Client, hit: impl Fn(u64) -> Result<(), Lost>) {
 }
 
 #[test]
-fn a_call_of_nothing_in_a_handler_is_the_handlers_own() {
+fn null_call_in_a_handler_is_its_own_fault() {
     let mut world = World::new();
     for insn in [&MOVE[..], &STEPPED[..], &JUMP[..]] {
         survives(Client::at(world.place(insn)), cpu::come);
@@ -99,7 +99,7 @@ fn asked_at(place: u64) -> Client {
 
 /// A task takes a jump where an interrupt was that hit another probe.
 #[test]
-fn a_call_of_nothing_is_the_handlers_own_by_a_jump_too() {
+fn null_call_in_a_handler_is_its_own_fault_under_a_jump() {
     let mut world = optimize::world();
     let place = world.place(&[MOVE, MOVE].concat());
     let clients = [place, world.traced()].map(asked_at);
@@ -120,10 +120,10 @@ fn interrupt() {
     context::interrupt(|| cpu::come(INNER.load(Relaxed))).unwrap();
 }
 
-/// A fault of a handler is its own whatever came between any two instructions before it, also a hit
-/// of another probe that handles faults, elsewhere.
+/// A fault of a handler goes to its own probe, whatever interrupted the handler before, also a hit
+/// of another probe with a fault handler.
 #[test]
-fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
+fn handler_keeps_its_fault_after_a_hit_in_an_interrupt() {
     let mut world = World::new();
     let inner = asked_at(world.place(&MOVE));
     let outer = [world.traced(), world.place(&MOVE)].map(asked_at);
@@ -149,9 +149,9 @@ fn a_hit_in_an_interrupt_takes_no_fault_from_a_handler() {
     }
 }
 
-/// A fault of an interrupt in the middle of a handler is nobody's.
+/// A fault in an interrupt that comes during a handler goes to no probe.
 #[test]
-fn a_fault_in_an_interrupt_is_nobodys() {
+fn fault_in_an_interrupt_asks_no_fault_handler() {
     unsafe extern "C" fn before(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_int {
         let (handled, _) = context::interrupt(fault_at_zero);
         SURVIVED.store(usize::from(!handled), Relaxed);
@@ -172,9 +172,9 @@ fn a_fault_in_an_interrupt_is_nobodys() {
     assert_eq!(ASKED.load(Relaxed), 0);
 }
 
-/// What has gone has left its place, and another instruction is there now.
+/// Also after the module was unloaded, when another instruction is at the same address.
 #[test]
-fn code_is_read_without_a_breakpoint() {
+fn kprobe_original_code_shows_no_breakpoint() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let read = || {
@@ -195,10 +195,10 @@ fn code_is_read_without_a_breakpoint() {
     text::come_again(place);
 }
 
-/// An NMI's handler calls nothing while a copy is run: nobody's handler is asked, and the step ends
+/// An NMI's handler calls NULL while a copy is run: no fault handler is called, and the step ends
 /// as any other.
 #[test]
-fn a_call_of_nothing_in_a_step_is_nobodys() {
+fn null_call_in_a_step_asks_no_fault_handler() {
     let mut world = World::new();
     let client = Client::around(world.place(&MOVE));
     client.set(|probe| probe.fault_handler = Some(go_back));

@@ -102,7 +102,7 @@ fn counted(first: &[Client; 1], work: impl FnOnce()) {
 }
 
 #[test]
-fn who_changes_is_added_to_who_watches() {
+fn changing_user_is_added_to_the_watching_one() {
     let mut world = World::new();
     let place = world.traced();
     let first = [Client::at(place)];
@@ -111,7 +111,7 @@ fn who_changes_is_added_to_who_watches() {
         world.story();
         assert_eq!(client::register(&second), 0);
         world.has_told("lock add-a-change change-on unlock");
-        // It stays with the users that it has: nothing is won by changing.
+        // The place keeps both users: there is nothing to gain from removing one.
         client::unregister(&second);
         world.has_told("lock unlock wait");
         assert_eq!(client::register(&second), 0);
@@ -125,7 +125,7 @@ fn who_changes_is_added_to_who_watches() {
 }
 
 #[test]
-fn a_call_while_a_handler_runs_is_counted_once() {
+fn call_while_a_handler_runs_is_missed_once() {
     let mut world = World::new();
     let place = world.traced();
     let both_miss = || {
@@ -152,7 +152,7 @@ fn both_users_leave_a_place_that_is_disabled() {
     world.story();
     assert_eq!(clients[1].disable(), 0);
     world.has_told("lock watch-off remove-a-watch change-off remove-a-change unlock");
-    // Who changes does for both then.
+    // The changing user serves both probes then.
     assert_eq!(clients[0].enable(), 0);
     world.has_told("lock add-a-change change-on unlock");
     client::unregister(&clients);
@@ -160,7 +160,7 @@ fn both_users_leave_a_place_that_is_disabled() {
 }
 
 #[test]
-fn a_user_stays_as_long_as_it_has_places() {
+fn ftrace_user_stays_while_it_has_places() {
     let mut world = World::new();
     let clients = client::registered([Client::at(world.traced()), Client::at(world.traced())]);
     world.has_told("lock add-a-watch watch-on add-b-watch unlock");
@@ -171,7 +171,7 @@ fn a_user_stays_as_long_as_it_has_places() {
 }
 
 #[test]
-fn the_switch_turns_both_kinds_of_places() {
+fn switch_disarms_and_arms_both_kinds_of_places() {
     let mut world = World::new();
     let _clients = client::registered([
         Client::at(world.place(&cpu::JUMP)),

@@ -5,7 +5,7 @@
 use crate::prelude::*;
 
 #[test]
-fn nobody_writes_to_text_that_goes() {
+fn unloaded_text_is_not_written() {
     let mut world = World::new();
     let (place, kept) = (world.place(&MOVE), world.place(&JUMP));
     world::module_at(place);
@@ -14,14 +14,14 @@ fn nobody_writes_to_text_that_goes() {
     world::go(false);
     world.has_told("lock unlock");
     modules::unload();
-    // Nobody comes there any more, and other text may be there soon.
+    // No CPU gets there any more, and other text may be loaded there.
     text::come_again(place);
     client::unregister(&clients);
     world.has_told("lock [ mend-b sync ] unlock wait free free tasks");
 }
 
 #[test]
-fn what_was_for_the_beginning_goes_alone() {
+fn freed_init_text_takes_only_its_own_places() {
     let mut world = World::new();
     let (init, core) = (world.place(&JUMP), world.place(&JUMP));
     modules::load(Layout {
@@ -29,7 +29,7 @@ fn what_was_for_the_beginning_goes_alone() {
         core: core..core + 1,
         ..Layout::default()
     });
-    // As long as it is coming.
+    // While the module is coming.
     world::comes();
     let clients = client::registered([Client::at(init), Client::at(core)]);
     modules::set_coming(false);
@@ -42,17 +42,17 @@ fn what_was_for_the_beginning_goes_alone() {
 }
 
 #[test]
-fn a_module_that_is_coming_waits_for_us_to_be_told() {
+fn coming_module_is_refused_until_the_notifier_ran() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     world::module_at(place);
     modules::set_coming(true);
     let clients = [Client::at(place)];
-    // Nobody would tell if the load failed now.
+    // No notifier would be called if the load failed now.
     assert_eq!(client::register(&clients), EAGAIN.to_errno());
     world::comes();
     assert_eq!(client::register(&clients), 0);
-    // Another notifier refuses the module, before we are told once more.
+    // Another notifier refuses the module before ours is called again.
     world::load_failed();
     world.story();
     modules::unload();
@@ -62,7 +62,7 @@ fn a_module_that_is_coming_waits_for_us_to_be_told() {
 }
 
 #[test]
-fn a_load_that_fails_meanwhile_is_seen() {
+fn load_that_fails_during_registration_is_seen() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     modules::load(Layout {
@@ -74,7 +74,7 @@ fn a_load_that_fails_meanwhile_is_seen() {
 }
 
 #[test]
-fn init_text_that_is_freed_meanwhile_is_seen() {
+fn init_text_freed_during_registration_is_seen() {
     let mut world = World::new();
     let init = world.place(&JUMP);
     modules::load(Layout {
@@ -88,7 +88,7 @@ fn init_text_that_is_freed_meanwhile_is_seen() {
 }
 
 #[test]
-fn a_load_that_fails_late_is_told_once() {
+fn late_load_failure_is_handled_once() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     world::module_at(place);
@@ -96,7 +96,7 @@ fn a_load_that_fails_late_is_told_once() {
     let clients = client::registered([Client::at(place)]);
     world::sorted();
     world.story();
-    // Clients of the module's own go in between.
+    // The module's own clients unregister in between.
     world::load_failed();
     world.has_told("lock unlock");
     assert_eq!(text::breakpoints().count(), 1);
@@ -106,7 +106,7 @@ fn a_load_that_fails_late_is_told_once() {
 }
 
 #[test]
-fn what_has_gone_and_has_a_name_is_no_text() {
+fn freed_init_text_with_a_symbol_is_no_text() {
     let mut world = World::new();
     let init = world.place(&JUMP);
     modules::keep_names(init..init + 1);
@@ -168,7 +168,7 @@ fn tables_of_text_that_will_be_freed_are_not_kept() {
 }
 
 #[test]
-fn a_place_is_made_anew_when_text_comes_again() {
+fn place_is_made_anew_after_a_reload() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let layout = Layout::of(place..place + 1);
@@ -179,7 +179,7 @@ fn a_place_is_made_anew_when_text_comes_again() {
     modules::load(layout);
     world.story();
     let new = client::registered([Client::at(place)]);
-    // The old place is freed only when nobody can be in it.
+    // The old place is freed only when no CPU can be in it.
     world.has_told("lock [ copy copy ] [ break-a sync ] unlock wait free tasks");
     let calls = old[0].calls();
     cpu::come_to(place);
@@ -192,7 +192,7 @@ fn a_place_is_made_anew_when_text_comes_again() {
 }
 
 #[test]
-fn a_forgotten_probe_is_out_before_its_module() {
+fn forgotten_probe_is_removed_before_its_module() {
     let mut world = World::new();
     let (place, shared) = (world.place(&JUMP), world.place(&JUMP));
     let forgotten = client::registered([Client::at(place), Client::at(shared)]);
@@ -205,7 +205,7 @@ fn a_forgotten_probe_is_out_before_its_module() {
         ..Layout::default()
     });
     world::go(false);
-    // Its place is disarmed; the other one has somebody.
+    // Its place is disarmed; the shared one still has a probe.
     world.has_told("lock [ mend-a sync ] unlock wait free");
     client::forget(&forgotten);
     drop(forgotten);

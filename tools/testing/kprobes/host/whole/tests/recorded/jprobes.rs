@@ -164,7 +164,7 @@ fn check_led_to(jprobe: &Jprobe, registers: &pt_regs) {
 }
 
 #[test]
-fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
+fn jprobe_handler_gets_and_keeps_the_registers() {
     let mut world = World::new();
     for (insn, old) in [&MOVE[..], &STEPPED, &JUMP]
         .into_iter()
@@ -179,7 +179,7 @@ fn the_handler_comes_with_the_functions_registers_and_leaves_none() {
         assert_eq!(ways(), [0, 0]);
         assert_eq!(cpu::stand_in(&mut registers, old), Ok(()));
         assert_eq!((context::stays(), paused()), (0, 0));
-        // Who has wanted the CPU has it now.
+        // A task that waited for the CPU gets it now.
         assert_eq!(ways(), [1, 0]);
         assert_eq!(cpu::finish(jprobe.function, &mut registers), Ok(()));
         assert_eq!(seen(&registers), seen(&before));
@@ -198,11 +198,11 @@ fn paused() -> c_int {
 }
 
 #[test]
-fn direction_and_access_are_cs() {
+fn jprobe_handler_starts_with_df_and_ac_clear() {
     let mut world = World::new();
     let jprobe = Jprobe::registered(world.place(&MOVE));
     let mut registers = at_entry(jprobe.function);
-    // Neither is as a function finds it.
+    // Functions are called with both flags clear.
     registers.flags |= 1 << 10 | 1 << 18;
     let flags = registers.flags;
     assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
@@ -213,7 +213,7 @@ fn direction_and_access_are_cs() {
 }
 
 #[test]
-fn no_more_is_copied_than_there_is() {
+fn stack_copy_ends_at_the_end_of_the_stack() {
     let mut world = World::new();
     let jprobe = Jprobe::registered(world.place(&MOVE));
     for (left, words) in [(0, 0), (8, 0), (16, 1), (64, 7), (72, 8), (800, 8)] {
@@ -226,7 +226,7 @@ fn no_more_is_copied_than_there_is() {
 }
 
 #[test]
-fn ftrace_leads_there_by_the_user_that_changes() {
+fn ftrace_enters_a_jprobe_through_the_changing_user() {
     let mut world = World::new();
     for after in [false, true] {
         let place = world.traced();
@@ -252,7 +252,7 @@ fn ftrace_leads_there_by_the_user_that_changes() {
 }
 
 #[test]
-fn where_a_trampoline_has_the_function_a_jprobe_is_missed() {
+fn jprobe_is_missed_where_a_trampoline_is_attached() {
     let mut world = World::new();
     let place = world.traced();
     let jprobe = Jprobe::registered(place);
@@ -289,7 +289,7 @@ fn come_watched() {
 }
 
 #[test]
-fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
+fn only_the_changing_user_enters_a_jprobe() {
     let mut world = World::new();
     let place = world.traced();
     let first = client::registered([Client::at(place)]);
@@ -301,7 +301,7 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
     assert_eq!(jprobe.register(), 0);
     world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
-    // The same for one that rests until then.
+    // The same for a jprobe that was registered disabled.
     jprobe.unregister();
     client::unregister(&first);
     assert_eq!(client::register(&first), 0);
@@ -317,7 +317,7 @@ fn nobody_else_may_change_a_place_before_a_handler_is_entered_there() {
 }
 
 #[test]
-fn a_jprobe_is_the_last_to_be_asked() {
+fn jprobe_is_called_after_all_other_probes() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let older = client::registered([Client::at(place)]);
@@ -330,14 +330,14 @@ fn a_jprobe_is_the_last_to_be_asked() {
     assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after)));
     jprobe.ends(&mut registers, false);
     assert_eq!(calls(), ((old + 1, 0), (new + 1, new_after + 1)));
-    // Where another one has chosen another path, that is the end.
+    // Where another probe has changed the path, the jprobe is not called.
     let chooser = [Client::at(place)];
     chooser[0].set(|probe| probe.pre_handler = Some(choose));
     assert_eq!(client::register(&chooser), 0);
     assert_eq!(trapped(place).ip, ELSEWHERE);
     assert!(cpu::is_idle());
     client::unregister(&chooser);
-    // Disabled, it is not asked.
+    // A disabled jprobe is not called.
     assert_eq!(jprobe.disable(), 0);
     let mut registers = trapped(place);
     assert!(!cpu::is_led_away(&registers));
@@ -411,7 +411,7 @@ fn unregister_around(at: u64, other: Option<&[Client; 1]>, comes: bool, moments:
 }
 
 #[test]
-fn a_handler_may_end_until_the_first_grace_period_is_over() {
+fn jprobe_handler_may_end_during_the_first_grace_period() {
     let mut world = World::new();
     for insn in [&MOVE[..], &STEPPED, &JUMP, &[]] {
         let at = if insn.is_empty() {
@@ -434,7 +434,7 @@ fn a_handler_may_end_until_the_first_grace_period_is_over() {
 }
 
 #[test]
-fn a_forgotten_handler_is_out_before_its_module() {
+fn forgotten_jprobe_is_removed_before_its_module() {
     let mut world = World::new();
     let place = world.place(&JUMP);
     let jprobe = Jprobe::registered(place);
@@ -456,7 +456,7 @@ fn inner_hit() {
 }
 
 #[test]
-fn a_hit_between_any_two_instructions_of_a_jprobes() {
+fn hit_between_any_two_insns_of_a_jprobe_is_handled() {
     let mut world = World::new();
     let outer = [
         world.place(&MOVE),

@@ -106,7 +106,7 @@ fn nest_all(outer: &[Client], inner: &[Client], by_ftrace: [bool; 2]) {
 }
 
 #[test]
-fn a_hit_or_call_by_ftrace_between_any_two_instructions_of_another() {
+fn hit_or_ftrace_call_between_any_two_insns_is_handled() {
     let mut world = World::new();
     let mut outer = all_kinds(&mut world);
     outer.push(Client::around(world.place(&JUMP)));
@@ -139,7 +139,7 @@ fn fault(at: u64) -> Result<(), Lost> {
 }
 
 #[test]
-fn a_hit_between_any_two_instructions_of_a_step_that_faults() {
+fn hit_between_any_two_insns_of_a_faulted_step_is_handled() {
     let mut world = World::new();
     let outer = client::registered([Client::around(world.place(&MOVE))]);
     let inner = client::registered(all_kinds(&mut world));

@@ -69,7 +69,7 @@ fn jumped(world: &mut World) -> (u64, [Client; 1]) {
 }
 
 #[test]
-fn a_jump_comes_after_a_wait_without_locks() {
+fn jump_is_written_after_a_wait_without_locks() {
     let mut world = world();
     let clients = client::registered([Client::at(world.place(&MOVES))]);
     world.has_told("lock [ copy copy ] [ break-a sync detour kick ] unlock");
@@ -85,7 +85,7 @@ fn a_jump_comes_after_a_wait_without_locks() {
 }
 
 #[test]
-fn hits_go_to_the_detour_from_the_queue_on() {
+fn hits_of_queued_places_go_to_the_detour() {
     let mut world = world();
     let place = world.place(&MOVES);
     let clients = [Client::at(place)];
@@ -103,7 +103,7 @@ fn hits_go_to_the_detour_from_the_queue_on() {
 }
 
 #[test]
-fn a_batch_takes_three_rounds_to_come_and_two_to_leave() {
+fn writing_a_batch_takes_three_rounds_removing_it_two() {
     let mut world = world();
     events::at_every_moment(|| ());
     let rounds = |story: &str| story.matches("sync").count();
@@ -117,7 +117,7 @@ fn a_batch_takes_three_rounds_to_come_and_two_to_leave() {
     let story = world.story();
     assert_eq!(story.matches("jump-").count(), BATCH + 44);
     assert_eq!((rounds(&story), story.matches("begin").count()), (6, 1));
-    // Others get their turn.
+    // The worker gives up the lock in between.
     let turns = story.split("unlock lock [ jump-").skip(1);
     let jumps: Vec<_> = turns.map(|turn| turn.matches("jump-").count()).collect();
     assert_eq!(jumps, [43]);
@@ -141,7 +141,7 @@ fn during_the_wait(client: &Client, does: fn()) {
 }
 
 #[test]
-fn a_wait_does_not_count_for_who_comes_back_in_it() {
+fn place_requeued_during_the_wait_waits_again() {
     let mut world = world();
     let clients = client::registered([Client::at(world.place(&MOVES))]);
     during_the_wait(&clients[0], || {
@@ -156,7 +156,7 @@ fn a_wait_does_not_count_for_who_comes_back_in_it() {
 }
 
 #[test]
-fn who_leaves_during_the_wait_gets_no_jump() {
+fn place_that_leaves_during_the_wait_gets_no_jump() {
     let mut world = world();
     let clients = [Client::at(world.place(&MOVES))];
     for leaves in [
@@ -178,7 +178,7 @@ fn who_leaves_during_the_wait_gets_no_jump() {
 }
 
 #[test]
-fn who_comes_during_the_wait_keeps_the_jump_out() {
+fn obstacle_that_comes_during_the_wait_stops_the_jump() {
     // A handler after the instruction, and a breakpoint that the jump would be over.
     for (offset, after) in [(0, true), (INSN, false)] {
         let mut world = world();
@@ -188,7 +188,7 @@ fn who_comes_during_the_wait_keeps_the_jump_out() {
         let second = [Client::at, Client::around][usize::from(after)](at);
         during_the_wait(&second, || assert_eq!(client::other().register(), 0));
         assert_eq!(jumps(), []);
-        // The breakpoint's own jump is over nobody.
+        // The breakpoint's own jump covers no other place.
         let its_own = if after { vec![] } else { vec![at] };
         assert_eq!((work(), jumps()), (its_own.len(), its_own));
         cpu::come_to_all();
@@ -201,7 +201,7 @@ fn who_comes_during_the_wait_keeps_the_jump_out() {
 }
 
 #[test]
-fn a_handler_after_the_instruction_takes_the_jump_out_first() {
+fn post_handler_removes_the_jump_first() {
     let mut world = world();
     let (place, _first) = jumped(&mut world);
     let second = client::registered([Client::around(place)]);
@@ -215,7 +215,7 @@ fn a_handler_after_the_instruction_takes_the_jump_out_first() {
 }
 
 #[test]
-fn a_late_cpu_misses_such_a_probe() {
+fn cpu_late_in_a_detour_misses_a_post_handler_probe() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let detour = cpu::come_by_jump(place);
@@ -227,7 +227,7 @@ fn a_late_cpu_misses_such_a_probe() {
 }
 
 #[test]
-fn a_probe_without_such_a_handler_changes_nothing() {
+fn probe_without_post_handler_keeps_the_jump() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let second = client::registered([Client::at(place)]);
@@ -245,7 +245,7 @@ fn a_probe_without_such_a_handler_changes_nothing() {
 }
 
 #[test]
-fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
+fn breakpoint_inside_a_jump_removes_the_jump_first() {
     let mut world = world();
     let (place, _first) = jumped(&mut world);
     let inside = world.name(place + INSN);
@@ -253,7 +253,7 @@ fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
     world.has_told(
         "lock [ copy copy ] [ break-a sync tail-a sync break-b sync detour kick ] unlock",
     );
-    // That one's own jump is over nobody.
+    // The new place's own jump covers no other place.
     assert_eq!((work(), jumps()), (1, vec![inside]));
     world.story();
     assert_eq!(second[0].disable(), 0);
@@ -267,7 +267,7 @@ fn a_breakpoint_that_the_jump_would_be_over_takes_it_out_first() {
 }
 
 #[test]
-fn the_last_of_a_batch_that_overlaps_jumps() {
+fn only_the_last_of_overlapping_places_gets_a_jump() {
     let mut world = world();
     let place = world.place(&MOVES);
     let places = [
@@ -282,7 +282,7 @@ fn the_last_of_a_batch_that_overlaps_jumps() {
 }
 
 #[test]
-fn switches_take_all_jumps_out_at_once() {
+fn switches_remove_all_jumps_at_once() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let second = client::registered([Client::at(world.place(&MOVES))]);
@@ -415,14 +415,14 @@ fn a_module_is_searched_once_while_nothing_happens_to_it() {
 }
 
 #[test]
-fn a_module_that_is_coming_gets_its_jumps_when_its_tables_are_sorted() {
+fn coming_module_gets_jumps_once_its_tables_are_sorted() {
     let mut world = world();
     let (places, layout) = two(&mut world);
     modules::load(layout);
     world::comes();
     let clients = client::registered(places.map(Client::at));
     work();
-    // Its tables are being sorted, so nobody looks at them for a jump.
+    // Its tables are being sorted, so they are not read for a jump.
     assert_eq!((jumps(), searched()), (vec![], vec![]));
     let reason = bindings::kprobe_no_jump_reason_KPROBE_NO_JUMP_MODULE_COMING;
     let text = "the module is being loaded, and its tables are not in order yet";
@@ -439,7 +439,7 @@ fn a_module_that_is_coming_gets_its_jumps_when_its_tables_are_sorted() {
 }
 
 #[test]
-fn nobody_writes_to_text_that_goes() {
+fn no_jump_is_written_to_unloaded_text() {
     let mut world = world();
     let (place, first) = jumped(&mut world);
     let queued = world.place(&MOVES);
@@ -464,7 +464,7 @@ fn nobody_writes_to_text_that_goes() {
 }
 
 #[test]
-fn a_handler_after_the_instruction_that_is_gone_takes_no_jump() {
+fn post_handler_of_unloaded_text_prevents_no_jump() {
     let mut world = world();
     let place = world.place(&MOVES);
     let layout = Layout::of(place..place + MOVES.len() as u64);
@@ -482,7 +482,7 @@ fn a_handler_after_the_instruction_that_is_gone_takes_no_jump() {
 }
 
 #[test]
-fn a_forgotten_probe_leaves_its_jump_before_its_module() {
+fn forgotten_probe_loses_its_jump_before_its_module() {
     let mut world = world();
     let (_, forgotten) = jumped(&mut world);
     world::forget_with_module(&forgotten);
@@ -540,7 +540,7 @@ fn without_memory_a_probe_stays_on_its_breakpoint() {
 }
 
 #[test]
-fn a_jump_comes_when_what_waits_for_tasks_is_given_back() {
+fn jump_is_retried_after_waiting_slots_are_freed() {
     let mut world = world();
     let (_, gone) = jumped(&mut world);
     client::unregister(&gone);
@@ -573,7 +573,7 @@ fn why(client: &Client) -> Option<(u32, u64, &'static str)> {
 }
 
 #[test]
-fn what_was_in_the_way_for_a_while_is_asked_about_again() {
+fn temporary_obstacles_are_checked_again() {
     for (obstacle, reason, text) in [
         (
             Obstacle::Debugger,
@@ -604,7 +604,7 @@ fn what_was_in_the_way_for_a_while_is_asked_about_again() {
         };
         assert_eq!(why(&clients[0]), Some((reason, at, text)));
         faults::obstruct(None);
-        // As with C, by who comes to the place.
+        // As with C, when another probe is registered at the place.
         let second = client::registered([Client::at(place)]);
         work();
         assert_eq!(jumps(), [place]);
@@ -627,7 +627,7 @@ fn unregistering_needs_no_memory() {
 }
 
 #[test]
-fn the_list_tells_of_jumps_from_the_queue_on() {
+fn list_shows_queued_places_as_optimized() {
     let mut world = world();
     // One that is emulated.
     let _clients = client::registered([Client::at(world.place(&LONG_JUMP))]);

@@ -18,7 +18,7 @@ fn a_copy_is_there_before_its_breakpoint() {
 }
 
 #[test]
-fn all_that_is_written_is_seen_by_one_round() {
+fn writes_of_a_batch_are_synchronized_by_one_round() {
     let mut world = World::new();
     let places = [world.place(&JUMP), world.place(&JUMP), world.place(&JUMP)];
     // In another order than that of addresses.
@@ -29,7 +29,7 @@ fn all_that_is_written_is_seen_by_one_round() {
 }
 
 #[test]
-fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
+fn place_is_known_while_cpus_may_see_its_breakpoint() {
     static PLACE: AtomicU64 = AtomicU64::new(0);
     static KNOWN: Mutex<Vec<Option<Event>>> = Mutex::new(Vec::new());
     let mut world = World::new();
@@ -59,10 +59,10 @@ fn a_place_is_known_from_before_its_breakpoint_until_it_is_seen_to_be_gone() {
 }
 
 #[test]
-fn what_is_not_armed_goes_without_waiting_for_cpus() {
+fn unarmed_probes_unregister_without_the_cpu_lock() {
     let mut world = World::new();
     if cfg!(miri) {
-        // Nobody comes meanwhile, as that takes too long there.
+        // No hits come in between, as they take too long there.
         events::at_every_moment(|| ());
     }
     let clients = client::registered([Client::at(world.place(&MOVE)), Client::at(world.traced())]);
@@ -75,7 +75,7 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
     assert!(text::pages() > pages);
     events::history();
     client::unregister(&clients);
-    // Who does this may be called by a CPU that goes, which whoever locks the CPUs waits for.
+    // A CPU that goes offline may do this, and the holder of the CPU lock waits for that CPU.
     let history = events::history();
     assert!(history.contains(&Event::Locked(Lock::Registry)));
     assert!(!history.contains(&Event::Locked(Lock::Cpus)));
@@ -83,7 +83,7 @@ fn what_is_not_armed_goes_without_waiting_for_cpus() {
 }
 
 #[test]
-fn pages_of_copies_are_told_without_a_lock() {
+fn kprobe_get_kallsym_takes_no_lock() {
     let mut world = World::new();
     if cfg!(miri) {
         events::at_every_moment(|| ());
@@ -102,14 +102,14 @@ fn pages_of_copies_are_told_without_a_lock() {
         })
     };
     let pages: Vec<_> = (0..).map_while(page).collect();
-    // Whoever asks may be a debugger, and all others stopped with any lock held.
+    // The caller may be a debugger that has stopped CPUs which hold any lock.
     assert_eq!(events::history(), []);
     assert_eq!(pages.len(), 2);
     assert!(pages[0] != pages[1] && pages.iter().all(|&page| text::is_copy(page)));
 }
 
 #[test]
-fn perf_is_told_what_was_there_and_what_is() {
+fn perf_gets_old_and_new_bytes_of_each_write() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     perf::records();
@@ -136,7 +136,7 @@ fn perf_is_told_what_was_there_and_what_is() {
 }
 
 #[test]
-fn a_place_that_others_are_on_stays() {
+fn place_stays_while_other_probes_use_it() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let first = client::registered([Client::at(place)]);
@@ -154,7 +154,7 @@ fn a_place_that_others_are_on_stays() {
 }
 
 #[test]
-fn one_probe_is_disarmed_and_armed_like_all() {
+fn place_is_disarmed_with_its_last_enabled_probe() {
     let mut world = World::new();
     let (place, other) = (world.place(&MOVE), world.place(&JUMP));
     let clients = client::registered([place, place, other].map(Client::at));
@@ -190,7 +190,7 @@ fn the_switch_takes_one_round_for_all() {
 }
 
 #[test]
-fn a_copy_that_is_left_by_itself_waits_for_tasks() {
+fn boosted_copy_is_reused_only_after_tasks_rcu() {
     let mut world = World::new();
     let place = world.place(&MOVE);
     let clients = [Client::at(place)];

@@ -40,33 +40,33 @@ fn each_refused(call: Call, status: Error) -> usize {
 }
 
 #[test]
-fn memory() {
+fn refused_memory_undoes_the_batch() {
     // The list for the batch, and the places.
     assert!(each_refused(Call::Allocate, ENOMEM) >= 5);
 }
 
 #[test]
-fn calls_of_ftrace() {
+fn refused_call_of_ftrace_undoes_the_batch() {
     // One for each user.
     assert_eq!(each_refused(Call::FtraceRegister, EBUSY), 2);
 }
 
 #[test]
-fn a_place_for_ftrace() {
+fn refused_ftrace_filter_undoes_the_batch() {
     let mut world = World::new();
     let clients = [Client::at(world.place(&JUMP)), Client::at(world.traced())];
     faults::refuse(Call::FtraceFilter, 0);
     assert_eq!(client::register(&clients), EBUSY.to_errno());
     world.has_told("lock wait free unlock lock unlock wait free");
     assert_eq!(client::register(&clients), 0);
-    // What stays in the filter is called from for nothing.
+    // A place that stays in the filter only causes useless calls.
     faults::refuse(Call::FtraceFilter, 0);
     client::unregister(&clients);
     assert!(!faults::none());
 }
 
 #[test]
-fn ftrace_that_keeps_calling() {
+fn hits_are_handled_while_ftrace_keeps_calling() {
     // Each of the two users of a place.
     for after in 0..2 {
         let mut world = World::new();
@@ -75,7 +75,7 @@ fn ftrace_that_keeps_calling() {
         assert_eq!(clients[1].disable(), 0);
         faults::refuse(Call::FtraceUnregister, after);
         assert_eq!(clients[0].disable(), EBUSY.to_errno());
-        // One of those that still call handles the hits.
+        // One of the users that are still called handles the hits.
         let calls = ftrace::calls();
         assert_eq!(calls.len(), 2 - after);
         for &(at, user) in calls.iter().filter(|_| !cfg!(miri)) {
@@ -89,7 +89,7 @@ fn ftrace_that_keeps_calling() {
 }
 
 #[test]
-fn a_page_for_copies() {
+fn refused_page_for_copies_undoes_the_batch() {
     let mut world = World::new();
     // The page that is always kept is full with these.
     let _clients = client::registered(world.clients(&MOVE, PAGE_OF_COPIES));
@@ -117,13 +117,13 @@ fn said_last() -> String {
 
 #[test]
 #[cfg(not(miri))]
-fn addresses_are_not_for_everyone() {
+fn list_of_refusals_hides_addresses() {
     let mut world = World::new();
     let place = world.place(&JUMP);
     let clients = [Client::at(place + 1)];
     assert_eq!(client::register(&clients), EILSEQ.to_errno());
     assert!(said_last().starts_with("function+0x1/0x3  -84  "));
-    // Its module goes, and all that can be said is the address.
+    // Without its module, only the address could be shown.
     text::clear();
     let said = said_last();
     assert!(said.starts_with("0x") && said.contains("  -84  "));
@@ -149,7 +149,7 @@ fn unregistration_is_never_refused() {
 }
 
 #[test]
-fn the_switch_tells_what_ftrace_refuses() {
+fn switch_returns_the_errno_of_ftrace() {
     let mut world = World::new();
     let (place, jump) = (world.traced(), world.place(&JUMP));
     let clients = client::registered([Client::at(place), Client::at(jump)]);
@@ -168,7 +168,7 @@ fn the_switch_tells_what_ftrace_refuses() {
 }
 
 #[test]
-fn a_place_that_ftrace_kept_is_left_with_the_next() {
+fn place_that_ftrace_kept_is_removed_with_the_next() {
     let mut world = World::new();
     let (kept, next) = (world.traced(), world.traced());
     let clients = client::registered([Client::at(kept)]);
@@ -183,7 +183,7 @@ fn a_place_that_ftrace_kept_is_left_with_the_next() {
 }
 
 #[test]
-fn text_that_goes_takes_its_places_with_it() {
+fn unloaded_text_takes_kept_ftrace_places_with_it() {
     let mut world = World::new();
     let (goes, next) = (world.traced(), world.traced());
     world::module_at(goes);

@@ -462,7 +462,7 @@ fn several_probes_watch_one_call() {
 }
 
 #[test]
-fn a_call_that_nobody_wants_takes_no_room() {
+fn call_that_no_probe_wants_takes_no_instance() {
     let (_world, function, client) = registered(1);
     let mut task = Caller::new();
     for _ in 0..3 {
@@ -479,14 +479,14 @@ fn a_call_that_nobody_wants_takes_no_room() {
 }
 
 #[test]
-fn what_was_lost_makes_a_store_grow() {
+fn lost_calls_make_a_store_grow() {
     let (_world, function, client) = registered(2);
     let mut task = Caller::new();
     for _ in 0..200 {
         task.enter(0, function, &[&client]);
     }
     assert_eq!(client.missed(), 198);
-    // Without memory it is asked for again by the next one.
+    // Without memory, the next lost call asks the worker again.
     faults::refuse(Call::Allocate, 0);
     assert!(tend());
     assert!(!faults::none());
@@ -540,7 +540,7 @@ fn a_store_stays_until_its_last_call_is_over() {
 }
 
 #[test]
-fn one_that_cannot_be_registered_takes_the_others_back() {
+fn refused_return_probe_undoes_its_batch() {
     let (_world, function) = quiet_at(&MOVE);
     let good = Client::of(function, 10);
     let bad = Client::of(function + 1, 10);
@@ -615,7 +615,7 @@ impl Unwinder {
 }
 
 #[test]
-fn who_unwinds_may_be_late() {
+fn late_unwinder_finds_only_calls_that_are_not_over() {
     let (_world, function, client) = registered(3);
     let mut task = Caller::new();
     (0..3).for_each(|_| task.enter(0, function, &[&client]));
@@ -623,7 +623,7 @@ fn who_unwinds_may_be_late() {
     assert_eq!(late.find(2), CALLER + 2);
     assert_eq!((later.find(2), later.find(1)), (CALLER + 2, CALLER + 1));
     task.leave(0);
-    // What the one was at is over; what the other one was at is not.
+    // The next call of the one is over; that of the other one is not.
     assert_eq!(late.find(1), 0);
     assert_eq!(later.find(0), CALLER);
     task.leave_all(0);
@@ -631,7 +631,7 @@ fn who_unwinds_may_be_late() {
 }
 
 #[test]
-fn who_unwinds_too_late_looks_at_nothing_that_is_gone() {
+fn late_unwinder_reads_no_freed_instance() {
     let (_world, function, client) = registered(2);
     let mut task = Caller::new();
     (0..2).for_each(|_| task.enter(0, function, &[&client]));
@@ -677,7 +677,7 @@ fn call() {
 }
 
 #[test]
-fn tasks_call_at_every_moment() {
+fn stores_survive_calls_at_every_moment() {
     let (_world, function) = quiet_at(&MOVE);
     let meanwhile = Box::leak(Box::new(Meanwhile {
         function,

@@ -79,7 +79,7 @@ fn goes_under_hits(others: usize) {
 }
 
 #[test]
-fn each_hit_is_told_or_counted_while_its_probe_goes() {
+fn each_hit_while_a_probe_goes_is_handled_or_missed() {
     goes_under_hits(0);
     goes_under_hits(3);
 }
@@ -126,13 +126,13 @@ fn refused(
 }
 
 #[test]
-fn those_behind_a_refused_one_are_as_they_were() {
+fn probes_after_a_refused_one_are_not_written() {
     let mut world = quiet();
     let nothing = core::ptr::null_mut();
-    // What cannot be probed is refused when all of its own is written.
+    // A place that cannot be probed is refused after all fields are written.
     let none = with_garbage(world.place(&NONE));
     assert_eq!(refused(&mut world, &none, EILSEQ), (10, 0, true, nothing));
-    // What is no entry, and what keeps too much, is refused before anything is written.
+    // A place that is no entry, and too much data, are refused before anything is written.
     let function = world.place(&cpu::MOVE);
     let inside = with_garbage(function + 1);
     let untouched = (0, 77, false, GARBAGE);
@@ -140,7 +140,7 @@ fn those_behind_a_refused_one_are_as_they_were() {
     let large = with_garbage(function);
     large.set(|probe| probe.data_size = 4097);
     assert_eq!(refused(&mut world, &large, E2BIG), untouched);
-    // What cannot be had in store is refused when it is known how much it is.
+    // Too many instances are refused when their number is known.
     let many = with_garbage(function);
     many.set(|probe| probe.maxactive = (1 << 24) + 1);
     let found = refused(&mut world, &many, ENOMEM);
@@ -151,7 +151,7 @@ fn those_behind_a_refused_one_are_as_they_were() {
 }
 
 #[test]
-fn a_later_chunk_that_is_refused_takes_the_ones_before_back() {
+fn refused_later_chunk_undoes_the_earlier_ones() {
     let (_world, function) = quiet_at(&MOVE);
     let mut clients: Vec<_> = (0..300).map(|_| with_garbage(function)).collect();
     clients.push(with_garbage(function + 1));
@@ -179,11 +179,11 @@ fn unregister_with(client: &Client, rh: *mut rethook) {
 }
 
 #[test]
-fn what_is_not_registered_leaves_nobodys_store() {
+fn unregistering_an_unknown_probe_frees_no_store() {
     let (_world, function) = quiet_at(&MOVE);
     let (client, other) = (Client::of(function, 1), Client::of(function + 1, 1));
     assert_eq!(client.register(), 0);
-    // A copy of one that is registered, and anything else.
+    // The pool of a registered probe, and garbage.
     let rh = client.probe().rh;
     for rh in [rh, GARBAGE] {
         other.set(|probe| probe.rh = rh);
@@ -196,7 +196,7 @@ fn what_is_not_registered_leaves_nobodys_store() {
     task.leave(0);
     client.expect(1);
     assert_eq!((client.missed(), client.probe().rh), (0, rh));
-    // What it had itself, while that is still there, and when it is gone.
+    // Its own former pool, while that still exists, and when it is freed.
     client.unregister();
     unregister_with(&client, rh);
     nothing_is_left();

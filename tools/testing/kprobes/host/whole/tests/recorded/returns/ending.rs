@@ -5,7 +5,7 @@
 use super::*;
 
 #[test]
-fn a_hit_that_is_handled_goes_on_after_a_return() {
+fn return_keeps_the_probe_that_is_running() {
     let (_world, function) = quiet_at(&MOVE);
     let (client, other) = (Client::of(function, 1), Client::of(function, 1));
     assert_eq!(client.register(), 0);
@@ -25,7 +25,7 @@ fn a_hit_that_is_handled_goes_on_after_a_return() {
 }
 
 #[test]
-fn an_end_in_another_frame_is_told() {
+fn return_from_a_wrong_frame_is_reported() {
     let (_world, function, client) = registered(1);
     let mut task = Caller::new();
     task.enter(0, function, &[&client]);
@@ -85,10 +85,10 @@ unsafe extern "C" fn before(_probe: *mut kprobe, _registers: *mut pt_regs) -> c_
     0
 }
 
-/// Wherever the last handlers were called whose probe deals with faults.
+/// Whichever probe with a fault handler was hit last.
 #[cfg(not(miri))]
 #[test]
-fn a_fault_in_a_handler_from_after_a_call_is_its_probes() {
+fn fault_in_a_return_handler_goes_to_its_own_probe() {
     let mut world = quiet();
     let (function, place) = (world.place(&cpu::MOVE), world.place(&cpu::MOVE));
     let client = Client::of(function, 4);

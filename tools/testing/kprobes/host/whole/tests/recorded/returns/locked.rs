@@ -165,7 +165,7 @@ fn crowd(cpus: usize, function: u64, client: &Client, deep: usize, moves: bool) 
 }
 
 #[test]
-fn cpus_are_at_home_again_after_many_calls_at_once() {
+fn cpus_use_blocks_of_their_own_again_after_many_calls() {
     let mut world = quiet();
     // On so many CPUs so many calls each, and how many were reserved.
     let crowds = [
@@ -190,7 +190,7 @@ fn cpus_are_at_home_again_after_many_calls_at_once() {
 }
 
 #[test]
-fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
+fn cpus_share_nothing_while_their_own_blocks_are_in_use() {
     let mut world = quiet();
     tasks::set_cpus([8; 3]);
     let function = world.place(&cpu::MOVE);
@@ -212,7 +212,7 @@ fn cpus_share_nothing_while_all_that_is_at_home_is_in_use() {
 }
 
 #[test]
-fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
+fn cpus_have_blocks_of_their_own_with_any_numbers() {
     let mut world = quiet();
     for step in [1, 2] {
         for calls in [4, 8, 16] {
@@ -221,7 +221,7 @@ fn cpus_have_homes_of_their_own_whatever_their_numbers_are() {
             let client = Client::silent(function, calls, WORD);
             let online = (0..4).map(|number| number * step);
             assert_eq!(lines_of(online, function, &client).0, 4);
-            // The others come, for which there may not be enough.
+            // The other CPUs come online; there may be too few blocks for them.
             tasks::set_cpus([9, 8, 8]);
             assert_eq!(lines_of(0..8, function, &client).0, calls.min(8));
             client.ends();

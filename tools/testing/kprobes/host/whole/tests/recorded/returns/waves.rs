@@ -94,7 +94,7 @@ fn each_wave(steps: u32, cpus: usize, mut what: impl FnMut(&[Step])) {
 
 #[test]
 #[cfg(not(miri))]
-fn after_each_wave_there_is_room_for_it() {
+fn store_has_room_for_each_wave_after_it() {
     // What the client keeps of a call, and how many such calls fit into a block.
     let [alone, two, three, many] = [(4096, 1), (2952, 2), (1200, 3), (0, 48)];
     for (cpus, steps) in [(1, 13), (2, 10), (3, 8)] {
@@ -161,7 +161,7 @@ fn stream(store: &Store, calls: usize, length: usize, tends: impl Fn(usize) -> b
 
 #[test]
 #[cfg(not(miri))]
-fn calls_that_follow_each_other_do_not_add_up() {
+fn successive_lost_calls_do_not_add_up() {
     let (_world, function) = quiet_at(&JUMP);
     for length in [11, 20, 100, 1000] {
         // However late the worker comes, and however many are lost until then.
@@ -194,7 +194,7 @@ fn drips(store: &Store, count: usize) -> usize {
 }
 
 #[test]
-fn what_is_lost_one_by_one_adds_one_and_nothing_at_the_bound() {
+fn single_losses_add_one_call_and_none_at_the_bound() {
     let (_world, function) = quiet_at(&JUMP);
     let times = if cfg!(miri) { 100 } else { 100_000 };
     for bound in [4096, 10] {
