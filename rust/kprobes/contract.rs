@@ -95,19 +95,10 @@ pub(crate) unsafe trait Machine: Isa {
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr>;
 
     /// Reads the tables that the back end needs before the first probe on a text: the kernel's
-    /// (`None`), while init memory is there, or those of a module that is being loaded. On x86,
-    /// [`known_start`] needs the kernel's alternatives; on s390x, EXRL may execute an instruction
-    /// from afar.
-    ///
-    /// [`known_start`]: Machine::known_start
+    /// (`None`), while init memory is there, or those of a module that is being loaded. On s390x,
+    /// EXRL may execute an instruction from afar.
     fn read_tables(_module: Option<Module>) -> Result<(), Refusal> {
         Ok(())
-    }
-
-    /// Returns the last start of an instruction, at or before `at`, that the architecture's own
-    /// tables name. The default is for architectures without such tables.
-    fn known_start(_at: TextAddr) -> Option<TextAddr> {
-        None
     }
 
     /// Returns the text that the architecture itself forbids to probe, such as the entry code of

@@ -9,7 +9,6 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#include <asm/alternative.h>
 #include <asm/nospec-branch.h>
 #include <asm/smap.h>
 #include <asm/stacktrace.h>
@@ -63,17 +62,6 @@ fault:
 	clac();
 	rust_kprobes_nofault_end(running);
 	return there;
-}
-
-/* Returns an entry of .altinstructions, before init memory is freed. */
-const void * __kprobes rust_kprobes_alternative(size_t number, size_t *len)
-{
-	struct alt_instr *entry = __alt_instructions + number;
-
-	if (entry >= __alt_instructions_end)
-		return NULL;
-	*len = entry->instrlen;
-	return offset_to_ptr(&entry->instr_offset);
 }
 
 /* Allocates a page of slots, executable and read-only. */

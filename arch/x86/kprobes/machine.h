@@ -10,11 +10,8 @@
 #ifdef CONFIG_RUST_KPROBES
 bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
 		       bool lifted);
-const void *rust_kprobes_alternative(size_t number, size_t *len);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
-/* The linker */
-extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 
 /*
  * If @ip is in a copy of an instruction or in a detour, replaces @ip and @sp by the

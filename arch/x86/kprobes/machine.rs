@@ -40,7 +40,6 @@ use crate::{
     },
     sys::{
         blacklist,
-        modules::Module,
         prelude::*,
         probe::CurrentProbe,
         text, //
@@ -70,19 +69,6 @@ unsafe impl Machine for X86 {
 
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
         isa::adjust_addr(function, offset, starts_with_endbr(function))
-    }
-
-    fn read_tables(module: Option<Module>) -> Result<(), Refusal> {
-        match module {
-            #[cfg(CONFIG_UNWINDER_ORC)]
-            None => super::orc::read_tables(),
-            _ => Ok(()),
-        }
-    }
-
-    #[cfg(CONFIG_UNWINDER_ORC)]
-    fn known_start(at: TextAddr) -> Option<TextAddr> {
-        super::orc::last(at)
     }
 
     /// The entry code of system calls, traps and interrupts.

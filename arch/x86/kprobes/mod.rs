@@ -13,8 +13,6 @@ mod jprobes;
 #[cfg(all(CONFIG_RUST_KPROBES_JUMPS, not(CONFIG_RUST_KPROBES_STAND_IN)))]
 mod jump;
 mod machine;
-#[cfg(CONFIG_UNWINDER_ORC)]
-mod orc;
 mod poke;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]

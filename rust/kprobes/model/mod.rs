@@ -16,7 +16,6 @@ pub(crate) mod hit_state;
 pub(crate) mod no_jump;
 pub(crate) mod opt_state;
 pub(crate) mod refusal;
-pub(crate) mod starts;
 pub(crate) mod symbol;
 pub(crate) mod target;
 pub(crate) mod text_metadata;

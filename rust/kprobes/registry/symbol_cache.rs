@@ -81,8 +81,7 @@ impl SymbolCache {
     ) -> TextAddr {
         let behind = self.starts.partition_point(|&other| other <= at);
         let proved = behind.checked_sub(1).and_then(|last| self.starts.get(last));
-        let known = [table, proved.copied(), Current::known_start(at)];
-        let known = known.into_iter().flatten();
+        let known = [table, proved.copied()].into_iter().flatten();
         let known = known.filter(|_| !Current::DATA_IN_TEXT);
         known.fold(function.text.start(), TextAddr::max)
     }
@@ -113,13 +112,12 @@ mod tests {
     /// The last start that the kernel's tables tell of, not behind `at`.
     fn table_start(image: &Image, at: TextAddr) -> Option<TextAddr> {
         let mut probe = at;
-        let marked = loop {
+        loop {
             match image.checked_start(probe) {
-                Ok(start) => break start,
+                Ok(start) => return start,
                 Err(_) => probe = probe.before(1).ok()?,
             }
-        };
-        marked.max(Current::known_start(at))
+        }
     }
 
     /// Decodes a function from its start on, past each start that is told of. There may be probes.

@@ -36,7 +36,7 @@ class Layer:
 EDGE = 'kernel bindings pin_init'
 MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
     'machine.rs', 'prepare.rs', 'poke.rs', 'frame.rs', 'jump.rs', 'jump/*',
-    'orc.rs', 'exrl_targets.rs', 'returns.rs', 'jprobes.rs'))
+    'exrl_targets.rs', 'returns.rs', 'jprobes.rs'))
 LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.
     Layer('pure', 'rust/kernel/kprobes/abi.rs rust/kernel/kprobes/signature.rs'),
