@@ -8,7 +8,8 @@
 # A case is right if it ends well, has asked by `ours` whether its probes are
 # those of kprobes, and leaves none behind. The console says of each:
 #   case: NAME VERDICT SECONDS: WHY
-# One that says `# unfit: MACHINE: WHY` is skipped on that machine.
+# One that says `# unfit: MACHINE: WHY` is skipped on that machine; one that says
+# `# unfit for C: MACHINE: WHY`, with C's kprobes there.
 
 say() {
 	echo "$*" >/dev/kmsg
@@ -65,6 +66,8 @@ for name in $WANTED; do
 	limit=${limit:-$LIMIT}
 	began=$SECONDS
 	unfit=$(of_case "$name" "unfit: $(uname -m)")
+	[ -e /sys/kernel/debug/kprobes/refused ] ||
+		unfit=$unfit$(of_case "$name" "unfit for C: $(uname -m)")
 	if [ -n "$unfit" ]; then
 		say "case: $name skip 0: $unfit"
 		continue

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # limit: 1500
+# unfit for C: s390x: QEMU ends C's step of a branch at a wrong address
 # ftracetest: upstream's tests of probe events and of the dynamic ones.
 cp -r /selftests/ftrace .
 cd ftrace || exit
