@@ -3,7 +3,7 @@
 
 import re
 
-from bench.rows import Arch, hits
+from bench.rows import OPTIMIZED, Arch, hits
 
 ARCH = Arch(
     # A data exception in the page of marks; operation exceptions, divisions by 0,
@@ -11,7 +11,7 @@ ARCH = Arch(
     mark=re.compile(r'do_program_interrupt: code=0x7 .*([0-9a-f]{3})$'),
     trap=re.compile(r'do_program_interrupt: code=0x(1|9|80) '),
     hits=hits('lgfi', 'j', 'brasl', 'br', 'division by 0, and its fixup'),
-    optimized=(),
+    optimized=OPTIMIZED,
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
     lacks='vmlinux_disabled_10000',
     # A run for each 1,024 breakpoints.

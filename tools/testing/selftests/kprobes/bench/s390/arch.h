@@ -6,15 +6,15 @@
 #define _KPROBES_BENCH_ARCH_H
 
 #define BENCH_SITE_BYTES	6
-#define BENCH_SITE		0xc0
+#define BENCH_SITE		0x21
 #define BENCH_ENTRY		0
 
-#define BENCH_FORM_AT		0
-#define BENCH_BREAKPOINT	0x00
-#define BENCH_JUMP		0xff
+#define BENCH_FORM_AT		1
+#define BENCH_BREAKPOINT	0x02
+#define BENCH_JUMP		0xf4
 /* C has none to compare with. */
-#define BENCH_JUMPS		0
-#define BENCH_FTRACE		0xc0
+#define BENCH_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
+#define BENCH_FTRACE		0xf4
 
 /* C steps branches, and QEMU ends the step of a branch at a wrong address. */
 #define BENCH_BRANCHES		IS_ENABLED(CONFIG_RUST_KPROBES)
