@@ -11,7 +11,7 @@ ARCH = Arch(
     cpu='qemu', console='console=ttyS0',
     memory=1024, steps=2000, planned=13, budget=32, back_end=True,
     oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
-          'at': ' (', 'into': '0x2'}, crashes=('rust',),
+          'at': ' (', 'into': '0x2', 'jump_into': '0x6', 'given': 'original'}, crashes=('rust',),
     # QEMU's CPUs lack facility 85, which lets text change while others run it.
     pieces=(Piece('storm', 'storm', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),

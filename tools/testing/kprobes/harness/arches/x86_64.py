@@ -42,5 +42,5 @@ ARCH = Arch(
     programs=('x86/perf_records',),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
-          'at': 'RIP: 0010:', 'into': '0x0'},
+          'at': 'RIP: 0010:', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'},
     crashes=('rust', 'c'), forms=('rust', 'c'), clients=True, pieces=_PIECES)

@@ -68,9 +68,9 @@ static int unrecoverable(void)
 
 /*
  * Divisions by zero that kill the task: one that goes on by itself, one that is
- * stepped; on x86 one behind a jump. The CPU has to handle hits after each. Who is
+ * stepped, one behind a jump. The CPU has to handle hits after each. Who is
  * asked whether to go on is given the registers that the CPU would go on with:
- * of the one behind the jump, in the copy.
+ * on x86, of the one behind the jump, in the copy.
  */
 static int divide(void *function)
 {
@@ -87,13 +87,14 @@ static int on_oops(struct notifier_block *block, unsigned long what, void *data)
 
 	if (what == DIE_OOPS)
 		given = instruction_pointer(args->regs) ==
-			(long)divided + DIVISION_SAVES ? "original" : "copy";
+			(long)divided + DIVISION_SAVES(divided) ?
+			"original" : "copy";
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block oopses = { .notifier_call = on_oops };
 
-void await_jump(const struct kprobe *kp)
+static void await_jump(const struct kprobe *kp)
 {
 	int moments = 1000;
 
@@ -142,9 +143,9 @@ static int hit_after(const char *what, const char *how)
 	return err;
 }
 
-int try_division(const char *how, kprobe_post_handler_t post,
-		 void (*function)(void), const char *symbol,
-		 void (*await)(const struct kprobe *kp))
+static int try_division(const char *how, kprobe_post_handler_t post,
+			void (*function)(void), const char *symbol,
+			void (*await)(const struct kprobe *kp))
 {
 	struct kprobe site = {
 		.symbol_name = symbol,
@@ -175,6 +176,12 @@ static int no_fixup(void)
 			    "kprobes_no_fixup_site", NULL) ?:
 	       try_division("stepped", after_hit, kprobes_no_fixup_target,
 			    "kprobes_no_fixup_site", NULL);
+}
+
+static int no_fixup_jump(void)
+{
+	return try_division("jumps", NULL, kprobes_no_fixup_jump,
+			    "kprobes_no_fixup_jump_site", await_jump);
 }
 
 /*
@@ -356,8 +363,8 @@ static char *how = "";
 module_param(how, charp, 0);
 
 static const struct how hows[] = {
-	HOW(unrecoverable), HOW(no_fixup), HOW(not_watched), HOW(lost_way),
-	HOW(posts), HOW(sleeps), HOW(dies), {}
+	HOW(unrecoverable), HOW(no_fixup), HOW(no_fixup_jump), HOW(not_watched),
+	HOW(lost_way), HOW(posts), HOW(sleeps), HOW(dies), {}
 };
 
 static int result;

@@ -23,10 +23,6 @@ void after_hit(struct kprobe *p, struct pt_regs *regs, unsigned long flags);
 int register_at(const char *symbol);
 int survives(const char *how, const char *symbol, void (*hit)(void));
 int run_in_thread(int (*function)(void *), void *data, int cpu);
-int try_division(const char *how, kprobe_post_handler_t post,
-		 void (*function)(void), const char *symbol,
-		 void (*await)(const struct kprobe *kp));
-void await_jump(const struct kprobe *kp);
 
 /* A function in assembly. */
 #define FUNCTION(name, body)						\
@@ -46,15 +42,17 @@ bool is_division(const struct die_args *args);
 
 /* From a division by zero to the address that its trap saves. */
 #ifdef CONFIG_S390
-#define DIVISION_SAVES	2
+#include <asm/dis.h>
+#define DIVISION_SAVES(at)	insn_length(*(const u8 *)(at))
 #else
-#define DIVISION_SAVES	0
+#define DIVISION_SAVES(at)	0
 #endif
 
 bool is_jump(const struct kprobe *kp);
 
 asmlinkage void kprobes_unrecoverable_target(void);
 asmlinkage void kprobes_no_fixup_target(void);
+asmlinkage void kprobes_no_fixup_jump(void);
 asmlinkage void kprobes_no_fixup_after(void);
 /* It adds five, and may have a jump. */
 asmlinkage long kprobes_sleeps_target(long value);

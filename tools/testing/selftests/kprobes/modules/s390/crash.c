@@ -27,6 +27,13 @@ FUNCTION("kprobes_no_fixup_target",
 	 "kprobes_no_fixup_site:\n"
 	 "	dr %r2,%r1\n"
 	 "	br %r14\n");
+FUNCTION("kprobes_no_fixup_jump",
+	 "	larl %r1,0f\n"
+	 "kprobes_no_fixup_jump_site:\n"
+	 "	dsg %r2,0(%r1)\n"
+	 "	br %r14\n"
+	 "	.balign 8\n"
+	 "0:	.quad 0\n");
 FUNCTION("kprobes_no_fixup_after",
 	 "	lhi %r1,0\n"
 	 "	br %r14\n");

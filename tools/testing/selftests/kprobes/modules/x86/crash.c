@@ -88,7 +88,6 @@ FUNCTION("kprobes_no_fixup_target",
 	 /* A branch leads into the bytes of a jump, so there is none. */
 	 "1:	" ASM_RET
 	 "	jmp 1b\n");
-asmlinkage void kprobes_no_fixup_jump(void);
 FUNCTION("kprobes_no_fixup_jump",
 	 "	xor %ecx, %ecx\n"
 	 "kprobes_no_fixup_jump_site:\n"
@@ -106,12 +105,6 @@ FUNCTION("kprobes_sleeps_target",
 FUNCTION("kprobes_lost_way_return_to",
 	 "	movq %rdi, (%rsp)\n"
 	 "	" ASM_RET);
-
-static int no_fixup_jump(void)
-{
-	return try_division("jumps", NULL, kprobes_no_fixup_jump,
-			    "kprobes_no_fixup_jump_site", await_jump);
-}
 
 /*
  * Functions with a way into the middle of what a jump in the place of a
@@ -202,8 +195,7 @@ static int other_symbol(void)
 }
 
 const struct how arch_hows[] = {
-	HOW(long_insn), HOW(zeropad), HOW(no_fixup_jump), HOW(static_key),
-	HOW(other_symbol), {}
+	HOW(long_insn), HOW(zeropad), HOW(static_key), HOW(other_symbol), {}
 };
 
 void arch_exit(void)
