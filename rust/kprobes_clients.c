@@ -226,8 +226,8 @@ static void unregister_client(struct rust_kprobes_client *client)
 		rust_kprobes_client_neutralize(client);
 }
 
-static int module_event(struct notifier_block *block, unsigned long state,
-			void *module)
+static int clients_module_event(struct notifier_block *block,
+				unsigned long state, void *module)
 {
 	struct rust_kprobes_client *client, *next;
 
@@ -246,13 +246,13 @@ static int module_event(struct notifier_block *block, unsigned long state,
 
 /* Runs before the notifier of kprobes. */
 static struct notifier_block module_events = {
-	.notifier_call = module_event,
+	.notifier_call = clients_module_event,
 	.priority = 1,
 };
 
-static int __init register_module_events(void)
+static int __init register_clients_module_events(void)
 {
 	return register_module_notifier(&module_events);
 }
-early_initcall(register_module_events);
+early_initcall(register_clients_module_events);
 #endif

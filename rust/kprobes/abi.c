@@ -73,12 +73,12 @@ unsigned int __weak __kprobes rust_kprobes_interrupted_context(void)
 }
 
 /* Empty: the exit from the interrupt preempts the task. */
-static void __kprobes nothing_to_do(struct irq_work *unused)
+static void __kprobes resched_irq_work(struct irq_work *unused)
 {
 }
 
 static DEFINE_PER_CPU(struct irq_work, resched_work) =
-	IRQ_WORK_INIT_HARD(nothing_to_do);
+	IRQ_WORK_INIT_HARD(resched_irq_work);
 
 /*
  * Called with interrupts off where preemption was turned on, and may be due. The
@@ -260,7 +260,7 @@ void __kprobes rust_kprobes_registered_twice(void)
 void __kprobes rust_kprobes_forgotten(const struct module *module,
 				      const struct kprobe *probe)
 {
-	pr_warn("module %s goes but its probe of %pS is registered; it is unregistered now\n",
+	pr_warn("module %s is unloaded while its probe at %pS is registered: unregistering it\n",
 		module->name, probe->addr);
 }
 
@@ -283,8 +283,8 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 #ifdef CONFIG_KPROBES_ON_FTRACE
 bool kprobe_ftrace_disabled __read_mostly;
 
-static __always_inline void call(unsigned long ip, struct ftrace_regs *fregs,
-				 bool changes)
+static __always_inline void ftrace_hit(unsigned long ip,
+				       struct ftrace_regs *fregs, bool changes)
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 
@@ -303,33 +303,35 @@ static __always_inline void call(unsigned long ip, struct ftrace_regs *fregs,
 	preempt_enable_notrace();
 }
 
-static void __kprobes watch(unsigned long ip, unsigned long parent_ip,
-			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
+static void __kprobes ftrace_watch(unsigned long ip, unsigned long parent_ip,
+				   struct ftrace_ops *ops,
+				   struct ftrace_regs *fregs)
 {
-	call(ip, fregs, false);
+	ftrace_hit(ip, fregs, false);
 }
 
-static void __kprobes change(unsigned long ip, unsigned long parent_ip,
-			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
+static void __kprobes ftrace_change(unsigned long ip, unsigned long parent_ip,
+				    struct ftrace_ops *ops,
+				    struct ftrace_regs *fregs)
 {
-	call(ip, fregs, true);
+	ftrace_hit(ip, fregs, true);
 }
 
 /* See sys/ftrace.rs. The second one may change where the function continues. */
 struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
-		.func = watch,
+		.func = ftrace_watch,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	}, {
-		.func = change,
+		.func = ftrace_change,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };
 #endif
 
 #ifdef CONFIG_MODULES
-static int __kprobes module_event(struct notifier_block *nb, unsigned long state,
-				  void *module)
+static int __kprobes kprobes_module_event(struct notifier_block *nb,
+					  unsigned long state, void *module)
 {
 	rust_kprobes_module_event(module, state, nb->priority == INT_MIN);
 	return NOTIFY_DONE;
@@ -341,17 +343,17 @@ static struct notifier_block module_events[] = {
 	 * the load fails, the last notifier may not be called. This one is
 	 * first so that other notifiers can register probes.
 	 */
-	{ .notifier_call = module_event, .priority = INT_MAX },
+	{ .notifier_call = kprobes_module_event, .priority = INT_MAX },
 	/* All other notifiers have sorted the module's tables by then. */
-	{ .notifier_call = module_event, .priority = INT_MIN },
+	{ .notifier_call = kprobes_module_event, .priority = INT_MIN },
 };
 
-static int __init register_module_events(void)
+static int __init register_kprobes_module_events(void)
 {
 	return register_module_notifier(&module_events[0]) ?:
 	       register_module_notifier(&module_events[1]);
 }
-early_initcall(register_module_events);
+early_initcall(register_kprobes_module_events);
 #endif
 
 #ifdef ARCH_HAS_RELATIVE_EXTABLE
@@ -463,15 +465,15 @@ NOKPROBE_SYMBOL(__kasan_check_write);
 #endif
 
 /* Runs a pass of the worker; see sys/worker.rs. */
-static void __kprobes pass(struct work_struct *unused)
+static void __kprobes run_worker_pass(struct work_struct *unused)
 {
 	rust_kprobes_optimize();
 }
 
-DECLARE_DELAYED_WORK(rust_kprobes_worker, pass);
+DECLARE_DELAYED_WORK(rust_kprobes_worker, run_worker_pass);
 
 /* Queues the worker, in a few ticks. A queued pass is not put off. */
-void __kprobes rust_kprobes_kick(void)
+void __kprobes rust_kprobes_wake_worker(void)
 {
 	queue_delayed_work(system_long_wq, &rust_kprobes_worker, 5);
 }
@@ -487,28 +489,28 @@ void __kprobes rust_kprobes_wait_for_tasks(void)
 }
 
 #ifdef CONFIG_SYSCTL
-static int allowed;
+static int jumps_allowed;
 static DEFINE_MUTEX(allowed_mutex);
 
-static int __kprobes set_allowed(const struct ctl_table *table, int write,
-				 void *buffer, size_t *length, loff_t *ppos)
+static int __kprobes set_jumps_allowed(const struct ctl_table *table, int write,
+				       void *buffer, size_t *length, loff_t *ppos)
 {
 	int ret;
 
 	guard(mutex)(&allowed_mutex);
-	allowed = rust_kprobes_jumps_allowed();
+	jumps_allowed = rust_kprobes_jumps_allowed();
 	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
 	if (!ret && write)
-		rust_kprobes_allow_jumps(allowed);
+		rust_kprobes_allow_jumps(jumps_allowed);
 	return ret;
 }
 
 #define JUMPS_SWITCH(name) {				\
 		.procname	= name,			\
-		.data		= &allowed,		\
-		.maxlen		= sizeof(allowed),	\
+		.data		= &jumps_allowed,	\
+		.maxlen		= sizeof(jumps_allowed), \
 		.mode		= 0644,			\
-		.proc_handler	= set_allowed,		\
+		.proc_handler	= set_jumps_allowed,	\
 		.extra1		= SYSCTL_ZERO,		\
 		.extra2		= SYSCTL_ONE,		\
 	}

@@ -260,7 +260,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
             if check::module_coming(module).is_err() {
-                pr_err!("no memory to note a module: until it is live it cannot be probed\n");
+                pr_err!("out of memory: a module cannot be probed before it is live\n");
             }
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
@@ -387,7 +387,7 @@ unsafe extern "C" fn rust_kprobes_step_faults() -> usize {
 unsafe extern "C" fn rust_kprobes_init() -> c_int {
     let loaded = check::load();
     if loaded.is_err() {
-        pr_err!("no memory for the list of functions not to probe, some can be probed\n");
+        pr_err!("out of memory: functions of the blacklist can be probed\n");
     }
     status(loaded)
 }

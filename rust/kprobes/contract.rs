@@ -96,7 +96,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Reads the tables that the back end needs before the first probe on a text: the kernel's
     /// (`None`), while init memory is there, or those of a module that is being loaded. On s390x,
-    /// EXRL may execute an instruction from afar.
+    /// the targets of EXRL, which cannot be probed.
     fn read_tables(_module: Option<Module>) -> Result<(), Refusal> {
         Ok(())
     }

@@ -45,7 +45,7 @@ static ssize_t kprobes_write(struct file *file, const char __user *text,
 
 DEFINE_SHOW_STORE_ATTRIBUTE(kprobes);
 
-static int __init make_files(void)
+static int __init kprobes_debugfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
 
@@ -54,4 +54,4 @@ static int __init make_files(void)
 				    (void *)i, &kprobes_fops);
 	return 0;
 }
-late_initcall(make_files);
+late_initcall(kprobes_debugfs_init);

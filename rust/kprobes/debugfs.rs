@@ -60,7 +60,7 @@ pub(crate) fn blacklist(to: &Seq, registry: &Registry) {
 pub(crate) fn refused(to: &Seq, registry: &Registry) {
     for Refused { wanted, why } in registry.refused.iter() {
         match wanted {
-            Wanted::At(at) => to.place(*at),
+            Wanted::At(at) => to.symbol_and_offset(*at),
             Wanted::Named(name, offset) => {
                 to.named(CStr::from_bytes_until_nul(name).unwrap_or(c"-"), *offset);
             }
@@ -85,7 +85,7 @@ pub(crate) fn unoptimized(to: &Seq, registry: &Registry) -> Result<(), Refusal> 
 /// Shows the counters.
 pub(crate) fn counters(to: &Seq) {
     to.counter(c"step_faults", STEP_FAULTS.load(Ordering::Relaxed));
-    to.counter(c"slots_pending_free", slots::waiting());
+    to.counter(c"slots_pending_free", slots::pending());
     #[cfg(CONFIG_KRETPROBES)]
     {
         // The pools of unregistered probes count until the last call has returned.

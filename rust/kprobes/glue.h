@@ -172,12 +172,12 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 		       unsigned long ret_ip);
 bool kasan_byte_accessible(const void *addr);
 
-void rust_kprobes_detour_hit(const unsigned long *owner, struct pt_regs *regs);
+void rust_kprobes_detour_hit(const unsigned long *chain_word, struct pt_regs *regs);
 void rust_kprobes_detour_resched(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);
-void rust_kprobes_kick(void);
+void rust_kprobes_wake_worker(void);
 void rust_kprobes_wait_for_tasks(void);
 extern struct delayed_work rust_kprobes_worker;
 

@@ -46,7 +46,7 @@
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
-//! | – | `optimize/reasons.rs`: the reason that was stored then, for `unoptimized` |
+//! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `arch_prepare_optimized_kprobe()`, `arch_optimize_kprobes()` | `arch/*/kprobes/jump.rs` |
 //! | `register_kretprobe()` | `returns/register.rs` |

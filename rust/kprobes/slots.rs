@@ -81,7 +81,7 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
 /// While as many slots of a pool wait for Tasks RCU (256 pages), code in new slots does not end in
 /// jumps: copies end in traps, and no detours are made.
-const MOST_WAITING: usize = 256 * COUNT;
+const MOST_PENDING: usize = 256 * COUNT;
 
 /// The pool of copies of instructions.
 pub(crate) static COPIES: Pool = Pool::new(
@@ -124,7 +124,7 @@ pub(crate) struct Pool {
     /// Whether a slot has become free since the last [`free_unused`].
     has_freed: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
-    waiting: AtomicUsize,
+    pending: AtomicUsize,
     /// The writer of the table, and the page that the last slot was taken from.
     pages: Guarded<(Writer<Page>, TextAddr)>,
 }
@@ -137,7 +137,7 @@ impl Pool {
             words,
             min_pages: min,
             has_freed: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
+            pending: AtomicUsize::new(0),
             pages: Guarded::new(Mutex::SLOTS, (writer, TextAddr::new(0))),
         }
     }
@@ -164,7 +164,7 @@ impl Pool {
 
     /// Returns whether code in another slot may end in a jump.
     pub(crate) fn may_defer_free(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) < MOST_WAITING
+        self.pending.load(Ordering::Relaxed) < MOST_PENDING
     }
 
     /// Returns whether a page of slots has the address.
@@ -223,9 +223,9 @@ pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static
 }
 
 /// Returns how many slots wait for Tasks RCU, as tasks may be in them.
-pub(crate) fn waiting() -> usize {
-    let waiting = |pool: &Pool| pool.waiting.load(Ordering::Relaxed);
-    waiting(&COPIES).wrapping_add(waiting(&DETOURS))
+pub(crate) fn pending() -> usize {
+    let pending = |pool: &Pool| pool.pending.load(Ordering::Relaxed);
+    pending(&COPIES).wrapping_add(pending(&DETOURS))
 }
 
 /// Removes pages without a slot in use from the tables, but keeps some. The caller drops the
@@ -339,7 +339,7 @@ impl Page {
             self.free(slot);
             return;
         }
-        self.pool.waiting.fetch_add(1, Ordering::Relaxed);
+        self.pool.pending.fetch_add(1, Ordering::Relaxed);
         if self.bits.free_later(slot) {
             self.call_rcu_tasks();
         }
@@ -383,7 +383,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
     let (waited, pending) = page.bits.expired();
     let count = waited.count_ones() as usize;
-    page.pool.waiting.fetch_sub(count, Ordering::Relaxed);
+    page.pool.pending.fetch_sub(count, Ordering::Relaxed);
     if pending {
         page.call_rcu_tasks();
     }

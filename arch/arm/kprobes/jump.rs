@@ -82,7 +82,7 @@ const BL: [u32; 2] = [0xe59f_e000, 0xe59f_f00c];
 pub(crate) struct Detour {
     slot: Slot,
     /// The instruction that the jump overwrites.
-    under: [u8; 4],
+    overwritten: [u8; 4],
     /// The jump.
     jump: [u8; 4],
 }
@@ -156,7 +156,7 @@ unsafe impl Jumps for Arm {
     }
 
     fn overwritten(detour: &Detour) -> &[u8] {
-        &detour.under
+        &detour.overwritten
     }
 }
 
@@ -178,7 +178,7 @@ fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Resul
     slot.set_chain(None);
     Ok(Detour {
         slot,
-        under: of.original,
+        overwritten: of.original,
         jump,
     })
 }

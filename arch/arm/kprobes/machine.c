@@ -139,13 +139,13 @@ static __always_inline void resched(void)
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
-void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
+void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs)
 {
 	bool rcu;
 
 	preempt_disable_notrace();
 	rcu = warn_rcu_enter();
-	rust_kprobes_detour_hit(owner, regs);
+	rust_kprobes_detour_hit(chain_word, regs);
 	warn_rcu_exit(rcu);
 	preempt_enable_no_resched_notrace();
 	resched();

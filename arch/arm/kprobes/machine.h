@@ -22,7 +22,7 @@ bool rust_kprobes_try_word(u32 *word, unsigned long at, bool write);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
 extern const char rust_kprobes_detour_end[], rust_kprobes_detour_template[];
-void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
+void rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs);
 #endif
 #ifdef CONFIG_KRETPROBES
 /* return.S */

@@ -93,7 +93,7 @@ unsafe impl Machine for Arm {
     /// C passes the fault status of a page fault, not the number of a trap, so there is none here.
     const FAULTS: &'static [c_uint] = &[];
 
-    /// As in C, the sum of a symbol's address and an offset wraps. It may come from a pointer.
+    /// Clears the Thumb bit of a pointer to a function. As in C, symbol plus offset wraps.
     fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
         let at = symbols::function_address(function.after(offset).ok()?.get() as usize);
         let on_entry = at == function;

@@ -20,8 +20,8 @@
 #include <asm/unwind.h>
 
 /* From the address to return to: what jump.rs writes behind the code. */
-#define DETOUR_SHOWN	(40 - 20)
-#define DETOUR_OWNER	(44 - 20)
+#define DETOUR_SHOWN_IP	(40 - 20)
+#define DETOUR_CHAIN_WORD	(44 - 20)
 
 /* The unwinder that follows frame pointers has to find the probed code's. */
 #ifdef CONFIG_ARM_UNWIND
@@ -35,7 +35,7 @@ frame	.req	r4
 
 ENTRY(rust_kprobes_detour)
  UNWIND(.fnstart			)
-	ldr	r0, [lr, #DETOUR_SHOWN]
+	ldr	r0, [lr, #DETOUR_SHOWN_IP]
 	add	r1, sp, #PT_REGS_SIZE
 	mrs	r2, cpsr
 	mvn	r3, #0
@@ -49,7 +49,7 @@ ENTRY(rust_kprobes_detour)
 	.globl	rust_kprobes_detour_frame
 rust_kprobes_detour_frame:
 	mov	r5, lr
-	ldr	r0, [lr, #DETOUR_OWNER]
+	ldr	r0, [lr, #DETOUR_CHAIN_WORD]
 	mov	r1, sp
 	bic	sp, sp, #7
 	bl	rust_kprobes_jumped

@@ -92,7 +92,7 @@ const FRAME: usize = bindings::STACK_FRAME_OVERHEAD as usize + size_of::<binding
 pub(crate) struct Detour {
     slot: Slot,
     /// The bytes that the jump overwrites.
-    under: [u8; LEN],
+    overwritten: [u8; LEN],
     /// The jump.
     jump: [u8; LEN],
 }
@@ -122,7 +122,7 @@ impl Detour {
         slot.set_deferred_free();
         slot.set_chain(None);
         Ok(Self {
-            under: insn.bytes(),
+            overwritten: insn.bytes(),
             jump: jump.moved(slot.at(), at)?.bytes(),
             slot,
         })
@@ -186,7 +186,7 @@ unsafe impl Jumps for S390 {
 
     fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
         write_each(points, |_| &BREAKPOINT, HEAD, text);
-        write_each(points, |detour| &detour.under, TAIL, text);
+        write_each(points, |detour| &detour.overwritten, TAIL, text);
     }
 
     fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
@@ -204,7 +204,7 @@ unsafe impl Jumps for S390 {
     }
 
     fn overwritten(detour: &Detour) -> &[u8] {
-        &detour.under
+        &detour.overwritten
     }
 }
 

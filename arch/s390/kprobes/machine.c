@@ -77,10 +77,10 @@ void __kprobes kprobe_original_regs(const struct pt_regs *regs, unsigned long *i
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* Called by the code that all detours share. */
-void __kprobes rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs)
+void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs)
 {
 	preempt_disable_notrace();
-	rust_kprobes_detour_hit(owner, regs);
+	rust_kprobes_detour_hit(chain_word, regs);
 	preempt_enable_no_resched_notrace();
 	if (should_resched(0))
 		rust_kprobes_detour_resched();

@@ -26,7 +26,7 @@ bool rust_kprobes_copy(void *to, const void *from, bool word);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
 extern const char rust_kprobes_detour_end[], rust_kprobes_detour_template[];
-void rust_kprobes_jumped(const unsigned long *owner, struct pt_regs *regs);
+void rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs);
 #ifdef CONFIG_RUST_KPROBES_KUNIT_TEST
 /* detour_test.S */
 void rust_kprobes_test_run(void *state, const void *function);

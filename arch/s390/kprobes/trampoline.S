@@ -29,14 +29,14 @@
 #define BEHIND_GPRS	(GPRS + 16 * 8)
 
 /* From the address to return to: what jump.rs writes behind the code. */
-#define DETOUR_SHOWN	(40 - 18)
-#define DETOUR_OWNER	(48 - 18)
+#define DETOUR_SHOWN_IP	(40 - 18)
+#define DETOUR_CHAIN_WORD	(48 - 18)
 
 	.section .kprobes.text, "ax"
 
 SYM_CODE_START(rust_kprobes_detour)
 	/* The address that a breakpoint shows, and the stack pointer. */
-	lg	%r1,DETOUR_SHOWN(%r14)
+	lg	%r1,DETOUR_SHOWN_IP(%r14)
 	stg	%r1,PSW+8(%r15)
 	la	%r12,FRAME_SIZE(%r15)
 	stg	%r12,GPRS+15*8(%r15)
@@ -48,7 +48,7 @@ SYM_INNER_LABEL(rust_kprobes_detour_frame, SYM_L_GLOBAL)
 	xc	STACK_FRAME_OVERHEAD(8,%r15),STACK_FRAME_OVERHEAD(%r15)
 	xc	BEHIND_GPRS(FRAME_SIZE-BEHIND_GPRS,%r15),BEHIND_GPRS(%r15)
 	lgr	%r13,%r14
-	lg	%r2,DETOUR_OWNER(%r14)
+	lg	%r2,DETOUR_CHAIN_WORD(%r14)
 	la	%r3,STACK_FRAME_OVERHEAD(%r15)
 	brasl	%r14,rust_kprobes_jumped
 	/* The copied instruction needs this stack. */

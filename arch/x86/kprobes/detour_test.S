@@ -10,7 +10,7 @@
 #include "ret.h"
 #include "tests/register-macros.S"
 
-/* struct State in detour/tests.rs */
+/* struct State in jump/tests/registers.rs */
 #define S_AX	(0 * 8)
 #define S_SP	(4 * 8)
 #define S_BP	(5 * 8)
@@ -54,7 +54,7 @@ SYM_INNER_LABEL(rust_kprobes_test_ran, SYM_L_GLOBAL)
 	movq	%rax, S_TOP(%rdi)
 	popq	%rax
 	movq	%rax, S_NEXT(%rdi)
-	/* What C wants: interrupts on, and no other flag. */
+	/* C needs interrupts on and the direction flag clear. */
 	pushq	$0x202
 	popfq
 	addq	$16, %rsp
@@ -73,7 +73,7 @@ SYM_FUNC_START(rust_kprobes_test_\name)
 SYM_FUNC_END(rust_kprobes_test_\name)
 .endm
 
-	/* One byte first, and the stack changes in it. */
+	/* The first instruction has one byte and changes the stack pointer. */
 TEST push
 	pushq	%rbx
 	leaq	5(%rax, %rcx), %rbx
@@ -81,14 +81,14 @@ TEST push
 	popq	%rbx
 END_TEST push
 
-	/* Flags are changed, and used. */
+	/* Changes flags, and uses them. */
 TEST plain
 	addq	%rcx, %rax
 	adcq	$7, %rdx
 	sbbq	%rsi, %rdi
 END_TEST plain
 
-	/* The stack of the caller is written. */
+	/* Writes to the stack of the caller. */
 TEST stack
 	incq	8(%rsp)
 	addq	%r15, 16(%rsp)
@@ -100,7 +100,7 @@ TEST rip
 	addq	%rax, %rcx
 END_TEST rip
 
-	/* One way or the other, by the carry that the test has given. */
+	/* Taken or not, by the carry flag that the test sets. */
 TEST jcc
 	jc	1f
 	notq	%rax
@@ -116,13 +116,13 @@ TEST jmp
 1:	notq	%r12
 END_TEST jmp
 
-	/* What is called looks where it is to return. */
+	/* The callee reads its return address. */
 TEST call
 	notq	%r8
 	call	rust_kprobes_test_callee
 	movq	%rax, %r9
 END_TEST call
-/* Its caller is what is in rbp, whatever that is. */
+/* The value in rbp is not that of a frame. */
 STACK_FRAME_NON_STANDARD_FP rust_kprobes_test_call
 
 SYM_FUNC_START_LOCAL(rust_kprobes_test_callee)
@@ -130,7 +130,7 @@ SYM_FUNC_START_LOCAL(rust_kprobes_test_callee)
 	RET_WITH_FLAGS
 SYM_FUNC_END(rust_kprobes_test_callee)
 
-	/* Flags are read from the stack and come back from there. */
+	/* Saves the flags on the stack, and restores them. */
 TEST flags
 	pushfq
 	xorq	$1, (%rsp)
@@ -139,7 +139,7 @@ TEST flags
 	popq	%r10
 END_TEST flags
 
-	/* The data of the CPU is away for a moment. */
+	/* Swaps GS, and swaps it back. */
 TEST gs
 	cli
 	swapgs
@@ -147,14 +147,14 @@ TEST gs
 	sti
 END_TEST gs
 
-	/* Another table for translation, which is the same one. */
+	/* Reloads CR3 with its own value. */
 TEST cr3
 	movq	%cr3, %rax
 	movq	%rax, %cr3
 	movl	$0, %eax
 END_TEST cr3
 
-	/* To behind what is padding. */
+	/* IRET to the code behind the padding. */
 SYM_FUNC_START(rust_kprobes_test_iret)
 	movq	%rsp, %rdx
 	movl	%ss, %ecx
@@ -174,7 +174,7 @@ SYM_INNER_LABEL(rust_kprobes_test_iret_last, SYM_L_GLOBAL)
 	RET_WITH_FLAGS
 SYM_FUNC_END(rust_kprobes_test_iret)
 
-	/* What is behind it is padding. */
+	/* Padding follows the return. */
 TEST ret
 	notq	%rbp
 	RET_WITH_FLAGS

@@ -67,7 +67,7 @@ const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 pub(crate) struct Detour {
     slot: Slot,
     /// The bytes that the jump overwrites.
-    saved: [u8; encode::JUMP_LEN],
+    overwritten: [u8; encode::JUMP_LEN],
     /// The length of the detour.
     len: u8,
 }
@@ -87,13 +87,13 @@ impl Detour {
         // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
-        poke::code(&mut slot, 0, &code, text);
+        poke::write_slot(&mut slot, 0, &code, text);
         slot.set_deferred_free();
         slot.set_chain(None);
         let detour = Self {
             slot,
             // A region covers the jump.
-            saved: *region.bytes().first_chunk().ok_or(NoJumpReason::NearEnd)?,
+            overwritten: *region.bytes().first_chunk().ok_or(NoJumpReason::NearEnd)?,
             len: code.bytes().len() as u8,
         };
         // `optimize` can write the jump.
@@ -110,7 +110,7 @@ impl Detour {
 impl Drop for Detour {
     /// Tells perf that the detour is freed.
     fn drop(&mut self) {
-        poke::forget(&self.slot, 0, self.len.into());
+        poke::tell_perf_freed(&self.slot, 0, self.len.into());
     }
 }
 
@@ -232,7 +232,7 @@ unsafe impl Jumps for X86 {
         let mut any = false;
         points(&mut |at, _, _| {
             // SAFETY: The point has a jump, whose first byte is at `at`.
-            unsafe { poke::put(at, &[encode::INT3], text) };
+            unsafe { poke::write(at, &[encode::INT3], text) };
             any = true;
         });
         if !any {
@@ -263,21 +263,21 @@ unsafe impl Jumps for X86 {
     }
 
     fn overwritten(detour: &Detour) -> &[u8] {
-        &detour.saved
+        &detour.overwritten
     }
 }
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
 fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
-    let (Some((_, tail)), Ok(behind)) = (detour.saved.split_first(), at.after(1)) else {
+    let (Some((_, tail)), Ok(behind)) = (detour.overwritten.split_first(), at.after(1)) else {
         return;
     };
     // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
-    unsafe { poke::put(behind, tail, text) };
+    unsafe { poke::write(behind, tail, text) };
     if let Ok(jump) = detour.jump(at) {
-        let mut now = detour.saved;
+        let mut now = detour.overwritten;
         now[0] = encode::INT3;
-        poke::report(at, jump.bytes(), &now);
+        poke::tell_perf(at, jump.bytes(), &now);
     }
 }
 

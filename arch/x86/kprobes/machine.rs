@@ -280,7 +280,7 @@ fn poke_each(
         let (before, after) = change(prepared);
         // SAFETY: An instruction starts at its address. Its text is there: a module that goes waits
         // for the registry, which then forgets its points.
-        unsafe { poke::byte(prepared.at, before, after, text) };
+        unsafe { poke::write_byte(prepared.at, before, after, text) };
         any = true;
     }
     if any {

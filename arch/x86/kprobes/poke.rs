@@ -17,11 +17,11 @@ use kernel::bindings;
 ///
 /// # Safety
 ///
-/// As for [`put`].
-pub(super) unsafe fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
+/// As for [`write`].
+pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
     // SAFETY: By the precondition.
-    unsafe { put(at, &[after], text) };
-    report(at, &[before], &[after]);
+    unsafe { write(at, &[after], text) };
+    tell_perf(at, &[before], &[after]);
 }
 
 /// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
@@ -30,14 +30,14 @@ pub(super) unsafe fn byte(at: TextAddr, before: u8, after: u8, text: &mut text::
 ///
 /// The bytes are those of a probed instruction, of the jump in its place, or of a slot. They stay
 /// while the text is locked.
-pub(super) unsafe fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) unsafe fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: The bytes are text, by the precondition, and `text_mutex` is locked.
     unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
 }
 
 /// Tells perf that the text at `at` has changed.
-pub(super) fn report(at: TextAddr, before: &[u8], after: &[u8]) {
+pub(super) fn tell_perf(at: TextAddr, before: &[u8], after: &[u8]) {
     let place = core::ptr::with_exposed_provenance(at.get() as usize);
     let (old, new) = (before.as_ptr().cast(), after.as_ptr().cast());
     // SAFETY: Both slices have the length that is passed with them.
@@ -45,18 +45,18 @@ pub(super) fn report(at: TextAddr, before: &[u8], after: &[u8]) {
 }
 
 /// Writes code to a slot that no CPU executes yet, `into` bytes from its start, and tells perf.
-pub(super) fn code(slot: &mut Slot, into: usize, code: &Code, text: &mut text::Lock) {
+pub(super) fn write_slot(slot: &mut Slot, into: usize, code: &Code, text: &mut text::Lock) {
     let at = TextAddr::new(slot.at().get().wrapping_add(into as u64));
     // No code is longer than the part of the slot from `into` on. If it were, it would be cut.
     let room = SLOT_LEN.saturating_sub(into).min(code.bytes().len());
     let code = code.bytes().get(..room).unwrap_or_default();
-    report(at, &[], code);
+    tell_perf(at, &[], code);
     // SAFETY: The bytes are in the slot, which is the caller's.
-    unsafe { put(at, code, text) };
+    unsafe { write(at, code, text) };
 }
 
 /// Tells perf that `len` bytes of a slot's code, `into` bytes from its start, will be freed.
-pub(super) fn forget(slot: &Slot, into: usize, len: usize) {
+pub(super) fn tell_perf_freed(slot: &Slot, into: usize, len: usize) {
     let at = (slot.at().get() as usize).wrapping_add(into);
     let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at);
     let (old, len) = (place.cast_const(), len.min(SLOT_LEN.saturating_sub(into)));

@@ -101,9 +101,9 @@ impl Drop for ArchInsn {
             return;
         };
         let step_len = self.copy_len.wrapping_add(encode::INT3_LEN as u8);
-        poke::forget(slot, 0, step_len.into());
+        poke::tell_perf_freed(slot, 0, step_len.into());
         if self.boosted().is_some() {
-            poke::forget(
+            poke::tell_perf_freed(
                 slot,
                 COPY_LEN,
                 encode::JUMP_LEN.wrapping_add(self.len.into()),
@@ -132,7 +132,7 @@ pub(super) fn prepare(
             let mut slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, at, slot.at())?;
             copy_len = load.bytes().len() as u8;
-            poke::code(&mut slot, 0, &load.then(&[encode::INT3])?, text);
+            poke::write_slot(&mut slot, 0, &load.then(&[encode::INT3])?, text);
             (Some(op), Some(slot))
         }
         Exec::Emulate(op) => match emulate::unconditional_target(&op, next) {
@@ -154,9 +154,9 @@ pub(super) fn prepare(
                 boosted = Some(copy.then(jump.bytes())?);
                 slot.set_deferred_free();
             }
-            poke::code(&mut slot, 0, &step, text);
+            poke::write_slot(&mut slot, 0, &step, text);
             if let Some(boosted) = boosted {
-                poke::code(&mut slot, COPY_LEN, &boosted, text);
+                poke::write_slot(&mut slot, COPY_LEN, &boosted, text);
             }
             (None, Some(slot))
         }

@@ -31,8 +31,8 @@
 #include "../entry/calling.h"
 #include "ret.h"
 
-/* From the return address: the address of the word that points to the owner. */
-#define DETOUR_OWNER	-32
+/* From the return address: the address of the word that points to the chain. */
+#define DETOUR_CHAIN_WORD	-32
 
 	.section .kprobes.text, "ax"
 
@@ -48,7 +48,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	movq	ORIG_RAX(%rsp), %rbx
 	movq	$-1, ORIG_RAX(%rsp)
 	movq	$__KERNEL_DS, SS(%rsp)
-	movq	DETOUR_OWNER(%rbx), %rdi
+	movq	DETOUR_CHAIN_WORD(%rbx), %rdi
 	movq	%rsp, %rsi
 	incq	PER_CPU_VAR(__preempt_count)
 	call	rust_kprobes_detour_hit

@@ -4,7 +4,7 @@
 //!
 //! C takes an array of probes and registers all of them, or none. Unregistering an array takes one
 //! grace period; unregistering the probes one by one takes a grace period each. The Rust
-//! implementation arms and disarms a batch with one synchronization of all CPUs.
+//! implementation synchronizes all CPUs once for 1,024 probes.
 
 use super::{
     clients,

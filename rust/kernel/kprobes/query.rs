@@ -49,7 +49,7 @@ impl NoJump {
         self.text
     }
 
-    /// Returns the address that prevents the jump, if it is not the address of the probe.
+    /// Returns the address that prevents the jump, if there is a single one.
     pub const fn at(&self) -> Option<usize> {
         self.at
     }

@@ -37,15 +37,15 @@ use crate::{
 ///
 /// # Safety
 ///
-/// `owner` is the word that the detour names, and `regs` are the registers that it has saved.
+/// `word` is the chain word that the detour names, and `regs` are the registers that it has saved.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 #[export]
-unsafe extern "C" fn rust_kprobes_detour_hit(owner: *const usize, regs: *mut bindings::pt_regs) {
+unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let call = |pinned: &Pinned| {
-        // SAFETY: This task is in the detour, so the detour, its word and its owner are not freed.
-        let probes = unsafe { slots::chain(owner.cast(), pinned) };
+        // SAFETY: This task is in the detour, so the detour, its word and the chain are not freed.
+        let probes = unsafe { slots::chain(word.cast(), pinned) };
         jump::jumped(probes, registers, pinned);
     };
     // SAFETY: The detour has turned preemption off.

@@ -2,8 +2,8 @@
 
 //! The hit side of jprobes: the client's handler runs before the probed function.
 //!
-//! A jprobe is the oldest probe at the entry of a function, so all other probes are called before
-//! it. The hit continues in the client's handler. The handler ends in a trap, which restores all
+//! A jprobe is the last one in the chain of its point, so all other probes are called before it.
+//! The hit continues in the client's handler. The handler ends in a trap, which restores all
 //! registers and finishes the hit like any other. Until then the CPU handles the hit of the jprobe:
 //! preemption is off, and other hits are missed.
 //!

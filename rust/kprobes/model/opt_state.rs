@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_counts_only_for_places_queued_before_it() {
+    fn wait_counts_only_for_points_queued_before_it() {
         let mut clock = Clock::NEW;
         let early = State::Queued(clock.now());
         let period = clock.begin_wait();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_places_count_as_optimized() {
+    fn queued_points_count_as_optimized() {
         let queued = State::Queued(Generation::NONE);
         let all = [State::Plain, queued, State::Jump, State::Unoptimizing];
         let told = all.map(|state| (state.is_optimized(), state.has_jump()));

@@ -117,7 +117,7 @@ impl Change<'_> {
                 let _ = temporary.push((point.at, *why), GFP_KERNEL);
             }
             // Detours that wait for Tasks RCU will free memory.
-            if why.reason.is_shortage() && slots::waiting() != 0 {
+            if why.reason.is_shortage() && slots::pending() != 0 {
                 self.optimizer.short = true;
                 worker::wake();
             }

@@ -247,11 +247,11 @@ mod tests {
     }
 
     /// Gives jumps to what was waited for; the addresses as digits.
-    fn jump(queue: &mut Queue, period: &Period, places: &Few) -> u64 {
+    fn jump(queue: &mut Queue, period: &Period, points: &Few) -> u64 {
         let mut digits = 0;
-        while let Some(at) = queue.next(period, places) {
+        while let Some(at) = queue.next(period, points) {
             digits = 10 * digits + at.get();
-            queue.jumped(at, places);
+            queue.jumped(at, points);
         }
         digits
     }
@@ -260,92 +260,92 @@ mod tests {
         queue.begin_wait().ok_or(Refusal::NotRegistered)
     }
 
-    fn state(places: &Few, number: u64) -> Option<State> {
-        places.node(at(number)).map(Node::state)
+    fn state(points: &Few, number: u64) -> Option<State> {
+        points.node(at(number)).map(Node::state)
     }
 
     #[test]
-    fn places_get_their_jumps_in_order() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+    fn points_get_their_jumps_in_order() -> Result<(), Refusal> {
+        let (mut queue, points) = (Queue::EMPTY, few());
         assert!(queue.is_empty() && queue.begin_wait().is_none());
         for number in [2, 1, 4, 3] {
-            assert!(queue.add(at(number), &places));
-            assert!(!queue.add(at(number), &places));
+            assert!(queue.add(at(number), &points));
+            assert!(!queue.add(at(number), &points));
         }
         let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &places), 2143);
+        assert_eq!(jump(&mut queue, &period, &points), 2143);
         assert!(queue.is_empty());
-        assert!(!queue.add(at(1), &places));
-        assert!(!queue.add(at(9), &places));
+        assert!(!queue.add(at(1), &points));
+        assert!(!queue.add(at(9), &points));
         Ok(())
     }
 
     #[test]
-    fn requeued_place_waits_again() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+    fn requeued_point_waits_again() -> Result<(), Refusal> {
+        let (mut queue, points) = (Queue::EMPTY, few());
         for number in [1, 2, 3] {
-            assert!(queue.add(at(number), &places));
+            assert!(queue.add(at(number), &points));
         }
         let period = begin_wait(&mut queue)?;
-        assert_eq!(queue.unoptimize(at(2), &places), Unoptimize::UndoRedirect);
-        assert_eq!(queue.unoptimize(at(2), &places), Unoptimize::Nothing);
-        assert_eq!(queue.unoptimize(at(1), &places), Unoptimize::UndoRedirect);
-        assert!(queue.add(at(2), &places));
-        assert_eq!(jump(&mut queue, &period, &places), 3);
+        assert_eq!(queue.unoptimize(at(2), &points), Unoptimize::UndoRedirect);
+        assert_eq!(queue.unoptimize(at(2), &points), Unoptimize::Nothing);
+        assert_eq!(queue.unoptimize(at(1), &points), Unoptimize::UndoRedirect);
+        assert!(queue.add(at(2), &points));
+        assert_eq!(jump(&mut queue, &period, &points), 3);
         assert!(!queue.is_empty());
         let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &places), 2);
-        assert_eq!(state(&places, 1), Some(State::Plain));
+        assert_eq!(jump(&mut queue, &period, &points), 2);
+        assert_eq!(state(&points, 1), Some(State::Plain));
         Ok(())
     }
 
     #[test]
     fn jumps_are_taken_out_together_and_once() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, points) = (Queue::EMPTY, few());
         for number in [1, 2, 3, 4] {
-            assert!(queue.add(at(number), &places));
+            assert!(queue.add(at(number), &points));
         }
         let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &places), 1234);
+        assert_eq!(jump(&mut queue, &period, &points), 1234);
         for number in [3, 1, 4] {
             assert_eq!(
-                queue.unoptimize(at(number), &places),
+                queue.unoptimize(at(number), &points),
                 Unoptimize::RemoveJump
             );
-            assert_eq!(queue.unoptimize(at(number), &places), Unoptimize::Nothing);
+            assert_eq!(queue.unoptimize(at(number), &points), Unoptimize::Nothing);
         }
-        assert!(queue.unoptimizing(&places).eq([at(3), at(1), at(4)]));
+        assert!(queue.unoptimizing(&points).eq([at(3), at(1), at(4)]));
         // It cannot come back before.
-        assert!(!queue.add(at(3), &places));
-        queue.forget(at(1), &places);
-        assert_eq!(queue.next_unoptimized(&places), Some(at(3)));
-        assert_eq!(queue.next_unoptimized(&places), Some(at(4)));
-        assert_eq!(queue.next_unoptimized(&places), None);
-        assert!(queue.add(at(3), &places));
-        assert_eq!(state(&places, 2), Some(State::Jump));
+        assert!(!queue.add(at(3), &points));
+        queue.forget(at(1), &points);
+        assert_eq!(queue.next_unoptimized(&points), Some(at(3)));
+        assert_eq!(queue.next_unoptimized(&points), Some(at(4)));
+        assert_eq!(queue.next_unoptimized(&points), None);
+        assert!(queue.add(at(3), &points));
+        assert_eq!(state(&points, 2), Some(State::Jump));
         Ok(())
     }
 
     #[test]
     fn forget_unlinks_from_both_lists() {
-        let (mut queue, places) = (Queue::EMPTY, few());
+        let (mut queue, points) = (Queue::EMPTY, few());
         for number in [1, 2, 3] {
-            assert!(queue.add(at(number), &places));
+            assert!(queue.add(at(number), &points));
         }
         for number in [1, 3, 2, 4] {
-            queue.forget(at(number), &places);
-            assert_eq!(state(&places, number), Some(State::Plain));
+            queue.forget(at(number), &points);
+            assert_eq!(state(&points, number), Some(State::Plain));
         }
-        assert!(queue.is_empty() && queue.add(at(2), &places));
+        assert!(queue.is_empty() && queue.add(at(2), &points));
     }
 
     #[test]
-    fn next_removes_the_place_and_leaves_it_plain() -> Result<(), Refusal> {
-        let (mut queue, places) = (Queue::EMPTY, few());
-        assert!(queue.add(at(1), &places));
+    fn next_removes_the_point_and_leaves_it_plain() -> Result<(), Refusal> {
+        let (mut queue, points) = (Queue::EMPTY, few());
+        assert!(queue.add(at(1), &points));
         let period = begin_wait(&mut queue)?;
-        assert_eq!(queue.next(&period, &places), Some(at(1)));
-        assert_eq!(state(&places, 1), Some(State::Plain));
+        assert_eq!(queue.next(&period, &points), Some(at(1)));
+        assert_eq!(state(&points, 1), Some(State::Plain));
         assert!(queue.is_empty());
         Ok(())
     }

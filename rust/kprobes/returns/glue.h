@@ -16,8 +16,8 @@ extern int rust_kprobes_growth_limit;
 
 int rust_kprobes_function_entered(struct kprobe *p, struct pt_regs *regs);
 void rust_kprobes_returned(struct pt_regs *regs);
-void rust_kprobes_nowhere_to_return(void);
-void rust_kprobes_foreign_frame(void);
+void rust_kprobes_no_return_address(void);
+void rust_kprobes_frame_mismatch(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
 void rust_kprobes_cpus(size_t counts[3]);
 void rust_kprobes_queue_refill(void);

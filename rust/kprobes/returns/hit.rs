@@ -83,7 +83,7 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 pub(super) unsafe fn returned(registers: &mut Registers, pinned: &Pinned) {
     let frame = Current::frame_returned(registers);
     let Some(instance) = List::of_this_task(pinned).latest() else {
-        return report::nowhere_to_return();
+        return report::no_return_address();
     };
     let to = instance.return_address();
     if to == Current::trampoline() || instance.frame() != frame {
@@ -116,14 +116,14 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
     // Calls that never returned may be in front of the one that returns now.
     let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
     let Some(last) = found.or_else(|| list.latest().and_then(with_address)) else {
-        return report::nowhere_to_return();
+        return report::no_return_address();
     };
     let to = last.return_address();
     Current::show_return_address(registers, to);
     let mut next = list.latest();
     while let Some(instance) = next {
         if instance.frame() != frame {
-            report::foreign_frame();
+            report::frame_mismatch();
             break;
         }
         call_handler(instance, to, registers, pinned);

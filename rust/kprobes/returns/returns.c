@@ -27,7 +27,7 @@ DEFINE_MUTEX(rust_kprobes_returns_mutex);
 int rust_kprobes_growth_limit = 4096;
 
 /* Stops the kernel: no instance has the address to return to. */
-void __kprobes rust_kprobes_nowhere_to_return(void)
+void __kprobes rust_kprobes_no_return_address(void)
 {
 	pr_err("rethook: Return address not found! Maybe there is a bug in the kernel\n");
 	/* As in C: no address to continue at is known. */
@@ -35,7 +35,7 @@ void __kprobes rust_kprobes_nowhere_to_return(void)
 }
 
 /* Warns once: a call has ended before a call that it has made. */
-void __kprobes rust_kprobes_foreign_frame(void)
+void __kprobes rust_kprobes_frame_mismatch(void)
 {
 	WARN_ON_ONCE(1);
 }
@@ -66,24 +66,24 @@ void __kprobes rust_kprobes_cpus(size_t counts[3])
 	counts[2] = num_online_cpus();
 }
 
-static void __kprobes refill(struct work_struct *unused)
+static void __kprobes pools_work_fn(struct work_struct *unused)
 {
 	rust_kprobes_refill();
 }
 
-static DECLARE_WORK(refilling, refill);
+static DECLARE_WORK(pools_work, pools_work_fn);
 
-static void __kprobes queue_refilling(struct irq_work *unused)
+static void __kprobes queue_pools_work(struct irq_work *unused)
 {
-	queue_work(system_long_wq, &refilling);
+	queue_work(system_long_wq, &pools_work);
 }
 
-static DEFINE_IRQ_WORK(refill_work, queue_refilling);
+static DEFINE_IRQ_WORK(pools_irq_work, queue_pools_work);
 
 /* May be called from an NMI, and with any lock held. */
 void __kprobes rust_kprobes_queue_refill(void)
 {
-	irq_work_queue(&refill_work);
+	irq_work_queue(&pools_irq_work);
 }
 
 #ifdef CONFIG_SYSCTL

@@ -23,17 +23,17 @@ pub(crate) fn unrecoverable(probe: Option<&Probe>) {
 /// Stops the kernel: an unknown call has returned to the trampoline.
 #[cfg(CONFIG_KRETPROBES)]
 #[cold]
-pub(crate) fn nowhere_to_return() {
+pub(crate) fn no_return_address() {
     // SAFETY: The function may be called from any context.
-    unsafe { bindings::rust_kprobes_nowhere_to_return() }
+    unsafe { bindings::rust_kprobes_no_return_address() }
 }
 
 /// Warns once: a call has returned before a call that it has made.
 #[cfg(CONFIG_KRETPROBES)]
 #[cold]
-pub(crate) fn foreign_frame() {
+pub(crate) fn frame_mismatch() {
     // SAFETY: The function may be called from any context.
-    unsafe { bindings::rust_kprobes_foreign_frame() }
+    unsafe { bindings::rust_kprobes_frame_mismatch() }
 }
 
 /// Warns that a module is unloaded without having unregistered its probe.
@@ -50,5 +50,5 @@ pub(crate) fn registered_twice() {
 
 /// Warns that ftrace refuses to stop calling from an address without a probe.
 pub(crate) fn still_called() {
-    pr_warn!("ftrace could not be told that a place is not probed any more; no harm is done\n");
+    pr_warn!("ftrace still calls from an address without a probe; the calls do nothing\n");
 }

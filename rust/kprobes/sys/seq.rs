@@ -77,11 +77,11 @@ impl Seq {
     /// that prevents the jump.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) fn unoptimized(&self, at: TextAddr, why: &CStr, by: Option<TextAddr>) {
-        self.place(at);
+        self.symbol_and_offset(at);
         put!(self, c"  %s", why.as_char_ptr());
         if let Some(by) = by {
             self.put(c": ");
-            self.place(by);
+            self.symbol_and_offset(by);
         }
         self.put(c"\n");
     }
@@ -98,7 +98,7 @@ impl Seq {
 
     /// Writes an address as symbol and offset, or as a number if it has no symbol, or the symbol's
     /// module was unloaded.
-    pub(crate) fn place(&self, at: TextAddr) {
+    pub(crate) fn symbol_and_offset(&self, at: TextAddr) {
         let mut buffer = symbols::Buffer::new();
         match symbols::text(at, &mut buffer) {
             Some(text) => self.put(text),

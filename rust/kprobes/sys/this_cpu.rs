@@ -81,7 +81,7 @@ pub(crate) struct Cpu {
     pub(crate) outer: Cell<Hit>,
     /// The `current_kprobe` of the outer hit.
     pub(crate) prev_probe: Cell<Option<CurrentProbe>>,
-    /// The context in which a handler runs, if its probe also has a handler for faults.
+    /// The context in which a handler runs, if it is a jprobe's or its probe has a fault handler.
     pub(crate) context: Cell<Context>,
 }
 

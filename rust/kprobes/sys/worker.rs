@@ -12,7 +12,7 @@ use kernel::bindings;
 /// Queues a pass of the worker, in a few ticks, unless one is queued already. Does not wait for it.
 pub(crate) fn wake() {
     // SAFETY: The callers hold a mutex or no lock, so they may take the spinlock of the workqueue.
-    unsafe { bindings::rust_kprobes_kick() };
+    unsafe { bindings::rust_kprobes_wake_worker() };
 }
 
 /// Waits for a grace period of Tasks RCU: until each task has slept, gone to user space or been

@@ -104,8 +104,8 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
 # Functions in which the kernel dies because the hit path was hit, or because a
 # function has returned to nowhere: the code after them matters no more. And two
 # that warn once, on arm by a call: of a handler that slept, of a lost frame.
-ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_nowhere_to_return', 'handler_slept',
-        'rust_kprobes_foreign_frame')
+ENDS = ('rust_kprobes_unrecoverable', 'rust_kprobes_no_return_address', 'handler_slept',
+        'rust_kprobes_frame_mismatch')
 # No probe can be on the static calls that stand for preempt_schedule(). The way
 # to the scheduler at the end of a detour may be probed: interrupts are off.
 # KASAN's reports are for when nothing is right any more.

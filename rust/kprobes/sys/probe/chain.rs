@@ -16,7 +16,7 @@
 //!
 //! A hit that walks from the newest probe of the summary checks none of the probes. Probes that are
 //! registered later are newer, so the walk does not reach them. The exception is a probe from
-//! [`add_tail`](Chain::add_tail), which is the oldest one: it must tolerate being called.
+//! [`add_tail`](Chain::add_tail), which is the last one: it must tolerate being called.
 //!
 //! Each link to a probe is stored with a release, also where an older probe takes the place of a
 //! removed one: a hit may see only the latest store. A hit loads each link with an acquire.
@@ -145,7 +145,7 @@ impl Chain {
         self.insert(&self.newest, probe);
     }
 
-    /// Puts a probe behind all others, as the oldest one. `'static` is as for [`of`](Chain::of).
+    /// Puts a probe behind all others. `'static` is as for [`of`](Chain::of).
     pub(crate) fn add_tail(&self, probe: &'static Probe) {
         probe.older.lead(None, Ordering::Relaxed);
         let link = self.iter().last().map_or(&self.newest, |last| &last.older);

@@ -299,7 +299,7 @@ pub unsafe fn rust_kprobes_call_rcu_tasks(
 
 // The worker.
 
-pub unsafe fn rust_kprobes_kick() {
+pub unsafe fn rust_kprobes_wake_worker() {
     if worker::kick() {
         events::during(Event::Kicked, || ());
     }

@@ -70,11 +70,11 @@ extern "C" {
 
 pub unsafe extern "C" fn arch_rethook_trampoline() {}
 
-pub unsafe fn rust_kprobes_nowhere_to_return() {
+pub unsafe fn rust_kprobes_no_return_address() {
     crate::events::wrong("a call that nobody knows has returned".into());
 }
 
-pub unsafe fn rust_kprobes_foreign_frame() {
+pub unsafe fn rust_kprobes_frame_mismatch() {
     crate::events::wrong("a call is over before one that it has made".into());
 }
 
