@@ -92,7 +92,9 @@ def complaint(log: Path) -> str:
     first = max(hits[0] - 3, 0) if hits else max(len(lines) - 25, 0)
     shown = [own_paths(line) for line in lines[first:] if not _STEP.match(line)]
     if more := shown[40:]:
-        shown[40:] = [f'… {len(more)} more lines in the log below']
+        # The one that helps may be behind errors that follow from it.
+        others = [line for line in more if re.match(r'error(\[E\d+\])?: ', line)]
+        shown[40:] = [f'… {len(more)} more lines in the log below', *others[:10]]
     return '\n'.join(shown)
 
 

@@ -85,8 +85,8 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
              'see above what the module says (pr_err!)' + (
                  ', and behind "$ cat kprobes/refused" why its probes were '
                  'refused' if '$ cat kprobes/refused' in console.lines else
-                 '; `kprobes/refused` has nothing: the module gave up before the '
-                 'kernel was asked, or for a reason of its own')),
+                 '; `kprobes/refused` has nothing: `kernel::kprobes` has refused, '
+                 'or the module for a reason of its own; insmod only has an errno')),
             (f'run.sh to end within {LIMIT} s', lines_with('run.sh was stopped'),
              'have it make the calls that the probes are to see, and end; '
              'what it leaves in the background ends with it'),

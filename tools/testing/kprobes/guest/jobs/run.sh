@@ -99,7 +99,7 @@ arm*) count=%r2 ;;
 esac
 try "echo 'p:first vfs_read count=$count' >kprobe_events"
 try "echo 'r:last vfs_read ret=\$retval' >>kprobe_events"
-echo 1 >events/kprobes/enable
+try "echo 1 >events/kprobes/enable"
 cat /proc/version >/dev/null
 sleep 1
 try cat $KPROBES/list

@@ -6,12 +6,15 @@ cat <<'TEXT'
   many at once       insmod /modules/kprobe_batch_example.ko symbols=kernel_clone,vfs_read
                      echo 1 >/sys/module/kprobe_batch_example/parameters/armed
                      rmmod kprobe_batch_example
+  in Rust            insmod /modules/rust_kretprobe.ko; rmmod rust_kretprobe
   in its place       insmod /modules/jprobe_example.ko (not with IMPL=c)
   what is probed     cat /sys/kernel/debug/kprobes/list
-  probe by hand      echo 'p vfs_read' >/sys/kernel/tracing/kprobe_events
+  probe by hand      cd /sys/kernel/tracing; echo 'p vfs_read' >kprobe_events
+                     echo 1 >events/kprobes/enable; head -n 20 trace
   kernel log         dmesg
   leave              exit (or Ctrl-A x, which ends QEMU on every architecture)
 
 TEXT
 cd /
-setsid cttyhack sh || sh
+# A shell that has ended says how its last command did; 127: there is no cttyhack.
+setsid cttyhack sh || [ $? -lt 126 ] || sh
