@@ -17,7 +17,7 @@ use kernel::bindings;
 ///
 /// # Safety
 ///
-/// As for [`write`].
+/// As for [`write()`].
 pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
     // SAFETY: By the precondition.
     unsafe { write(at, &[after], text) };

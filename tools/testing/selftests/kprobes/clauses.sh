@@ -321,7 +321,7 @@ if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ] &&
 fi
 
 # Whose client, or handler, has gone without a word.
-FORGOTTEN="module kprobes_forgetful goes but its probe of"
+FORGOTTEN="module kprobes_forgetful is unloaded while its probe at"
 forgetful() {
 	mark "$1"
 	load kprobes_forgetful || return 1

@@ -455,7 +455,7 @@ left_behind() {
 forgotten() {
 	mark forgotten
 	left_behind 2 forgets=1 || return 1
-	goes="module kprobes_watcher goes but its probe of hrtimer_nanosleep"
+	goes="module kprobes_watcher is unloaded while its probe at hrtimer_nanosleep"
 	said=$(since forgotten "$goes\+$ENTRY/" | wc -l)
 	[ "$said" = 2 ] || wrong "$said warnings" || return 1
 	since forgotten "watcher: 8 begun, 0 over, 0 missed" >/dev/null &&
