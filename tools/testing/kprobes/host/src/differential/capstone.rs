@@ -42,6 +42,7 @@ const ON: usize = 3;
 const PC: u16 = 11;
 
 pub(super) struct Capstone {
+    arch: c_int,
     handle: usize,
     insn: *mut CsInsn,
     disassemble: Disassemble,
@@ -79,6 +80,7 @@ impl Capstone {
         let insn = unsafe { allocate(handle) };
         assert_ne!(insn, ptr::null_mut());
         Some(Self {
+            arch,
             handle,
             insn,
             disassemble,
@@ -96,9 +98,12 @@ impl Capstone {
         }
         let (mut read, mut written) = ([0; 64], [0; 64]);
         let (mut reads, mut writes) = (0, 0);
-        // SAFETY: The instruction was disassembled; the arrays have the size that is asked for. On
-        // s390x capstone knows no registers, and none are written.
-        unsafe { (self.registers)(handle, to, &mut read, &mut reads, &mut written, &mut writes) };
+        // SAFETY: The instruction was disassembled; the arrays have the size that is asked for.
+        let status = unsafe {
+            (self.registers)(handle, to, &mut read, &mut reads, &mut written, &mut writes)
+        };
+        // Capstone 5 knows no registers of s390x.
+        assert_eq!(status == 0, self.arch != S390.0);
         // SAFETY: It was written.
         let insn = unsafe { &*to };
         let text = |bytes| {

@@ -301,7 +301,7 @@ fn only_the_changing_user_enters_a_jprobe() {
     assert_eq!(jprobe.register(), 0);
     world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
-    // The same for a jprobe that was registered disabled.
+    // Enabling a jprobe that was registered disabled adds the changing user first, too.
     jprobe.unregister();
     client::unregister(&first);
     assert_eq!(client::register(&first), 0);

@@ -115,7 +115,7 @@ impl Client {
         Self(NonNull::from(Box::leak(shared)))
     }
 
-    /// The same, registered, and told of nothing. It keeps so many bytes for each call.
+    /// A registered client without handlers, which keeps `data_size` bytes for each call.
     fn silent(function: u64, calls: usize, data_size: usize) -> Self {
         let client = Self::of(function, calls as c_int);
         client.set(|probe| {

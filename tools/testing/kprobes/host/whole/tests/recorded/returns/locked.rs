@@ -25,7 +25,7 @@ const LONGEST: usize = 15;
 
 const CPUS: usize = 4;
 
-/// What a client keeps for each call.
+/// The bytes of data that a client's return probe keeps for each call.
 const WORD: usize = size_of::<usize>();
 
 /// Where what was locked since this was last asked was, and how much of it there was.
