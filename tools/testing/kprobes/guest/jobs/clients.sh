@@ -35,15 +35,25 @@ result() {
 }
 
 suite clients
-say "1..$(find /ftrace/test.d/kprobe -name '*.tc' | wc -l)"
-sh /ftrace/ftracetest --keep --logdir /tmp/clients 2>&1 </dev/null |
-	while IFS= read -r line; do
-		say "| $line"
-		verdict=${line##*[}
-		case $line in
-		"["[0-9]*)
-			number=${line#?}
-			result "${number%%]*}" "${verdict%]}"
-			;;
-		esac
-	done
+set -- /ftrace/test.d/kprobe/*.tc
+say "1..$#"
+# A verdict other than PASS comes by a signal, and after a trap busybox 1.38's
+# `read` never returns: ftracetest stops there, and another one goes on.
+while [ $# -gt 0 ]; do
+	rm -rf /tmp/clients
+	sh /ftrace/ftracetest --keep --logdir /tmp/clients --stop-fail \
+		--fail-unsupported --fail-unresolved "$@" 2>&1 </dev/null |
+		while IFS= read -r line; do
+			say "| $line"
+			verdict=${line##*[}
+			case $line in
+			"["[0-9]*)
+				number=${line#?}
+				result "${number%%]*}" "${verdict%]}"
+				;;
+			esac
+		done
+	ended=$(find /tmp/clients -name '*-log.*' | wc -l)
+	[ "$ended" -gt 0 ] || break
+	shift "$ended"
+done
