@@ -174,18 +174,33 @@ class Running(support.Case):
             'c.clients.perf.b': 'skip', 'c.clients.upstream.all.x': 'fail'})
 
 
-# Five tests by their numbers, with their verdicts; the fourth has none.
+# As ftracetest with --stop-fail. The fourth test has no verdict, the sixth is not run.
 _FTRACETEST = '''
 mkdir -p logs
-for test in 1,PASS 2,FAIL 3,UNSUPPORTED 4, 5,UNRESOLVED; do
-    number=${test%,*} verdict=${test#*,}
-    printf 'execute: /ftrace/test.d/kprobe/t%s.tc\\n+ a\\n+ exit 1\\n' \\
-        $number >logs/$number-x-log.y
-    case $number in
-    3) printf "+ : Add\\n+ echo 'no\\nX'\\nno\\nX\\n+ exit_x\\n+ kill\\n" ;;
-    5) printf '+ : Add an event\\nkept\\n+ [ x != x ]\\n+ exit_x\\n+ kill\\n' ;;
-    esac >>logs/$number-x-log.y
+number=0
+for test in "$@"; do
+    number=$((number + 1))
+    case $test in
+    *t1.tc) verdict=PASS ;;
+    *t2.tc) verdict=FAIL ;;
+    *t3.tc) verdict=UNSUPPORTED ;;
+    *t4.tc) verdict= ;;
+    *t5.tc) verdict=UNRESOLVED ;;
+    *.tc) exit ;;
+    *)
+        number=0
+        continue
+        ;;
+    esac
+    {
+        printf 'execute: /ftrace/%s\\n+ a\\n+ exit 1\\n' ${test#./}
+        case $verdict in
+        UNSUP*) printf "+ : Add\\n+ echo 'no\\nX'\\nno\\nX\\n+ exit_x\\n+ kill\\n" ;;
+        UNRES*) printf '+ : Add an event\\nkept\\n+ [ x != x ]\\n+ exit_x\\n+ kill\\n' ;;
+        esac
+    } >logs/$number-x-log.y
     echo "[$number] Some [words] of it${verdict:+\t[$verdict]}"
+    [ "$verdict" = PASS ] || exit 1
 done
 '''
 
