@@ -347,9 +347,12 @@ impl Page {
 
     /// Makes slots free, which then belong to no instruction. The page may be freed during this.
     fn free(&self, slots: usize) {
-        let indices = (0..COUNT).filter(|&index| slots.wrapping_shr(index as u32) & 1 != 0);
-        for word in indices.flat_map(|index| self.words(index)) {
-            word.store(0, Ordering::Relaxed);
+        let mut left = slots;
+        while left != 0 {
+            for word in self.words(left.trailing_zeros() as usize) {
+                word.store(0, Ordering::Relaxed);
+            }
+            left &= left.wrapping_sub(1);
         }
         let pool = self.pool;
         self.bits.free(slots);

@@ -83,8 +83,8 @@ impl Change<'_> {
             if jump.node.state().has_jump() {
                 self.points.count_jumps(-1);
             }
+            self.optimizer.queue.forget(point.at, self.points);
         }
-        self.optimizer.queue.forget(point.at, self.points);
         self.optimizer.forget_temporary(point.at);
     }
 }
