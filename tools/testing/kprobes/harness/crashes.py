@@ -85,6 +85,10 @@ CRASHES = (
            'rethook: rethook: Return address not found! '
            'Maybe there is a bug in the kernel', '{bug}'),
           WARNING, most=1),
+    # Upstream's test of the unwinder: clang's frames fail 8 cases, with C, too. It
+    # allocates memory as nobody may.
+    Crash('unwinder', ('test_unwind_flags: pass:31 fail:8 skip:0 total:39',),
+          'inconsistent lock state|sleeping function called', needs='S390'),
     # A hit without end. C's words. On s390x a trap's handler runs after the step.
     Crash('H4_U7_unrecoverable',
           ('Unrecoverable kprobe detected.', 'Dump kprobe:',
@@ -139,7 +143,7 @@ def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
         try:
             console = qemu.boot(
                 built, image(' '.join(crash.test for crash in crashes)),
-                name='crashes', timeout=300, cmdline='kunit.enable=0',
+                name='crashes', timeout=300, cmdline='kunit.filter_glob=test_unwind',
                 on_line=stage.tick)
             lines, log = console.lines, str(console.log)
         except qemu.Died as error:

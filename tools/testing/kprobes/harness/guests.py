@@ -41,7 +41,7 @@ def samples(built: Built) -> list[Path]:
 def modules(built: Built) -> list[Path]:
     """Our test modules, built against BUILT, and the programs beside them."""
     paths = kernel.ours(built, *built.machine.modules)
-    return [*guest.shipped(built, 'kprobes_clauses'), *paths,
+    return [*guest.shipped(built, 'kprobes_clauses', *built.machine.shipped), *paths,
             *(paths[0].parent / name for name in built.machine.programs)]
 
 

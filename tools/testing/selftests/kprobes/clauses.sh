@@ -294,6 +294,7 @@ if [ "$IMPL" = rust ] && [ -e /modules/kprobes_crash.ko ]; then
 		check H5_foreign_event spared foreign_event \
 			"foreign_event: survived 1 hits"
 		check H8_bic spared bic "bic: survived 1 hits"
+		check H5_ssm spared ssm "ssm: survived 1 hits"
 		;;
 	esac
 fi

@@ -47,6 +47,10 @@ K5_lost_way() {
 		rmmod kprobes_crash
 }
 
+unwinder() {
+	load test_unwind
+}
+
 H4_U7_unrecoverable() {
 	load kprobes_crash how=unrecoverable
 }

@@ -58,6 +58,8 @@ class Arch:
     kvm: bool = False
     share: str = 'virtio-9p'    # QEMU's device that shares a folder
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
+    # Modules of the kernel's own that tests load.
+    shipped: tuple[str, ...] = ()
     # Programs below the first folder of our test modules.
     programs: tuple[str, ...] = ()
     # Bytes before a function's entry, by the option that puts them there.

@@ -10,7 +10,7 @@ from tests import support
 
 X86 = 'CONFIG_X86_64=y\n'
 SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
-         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n' + X86)
+         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\nCONFIG_S390=y\n' + X86)
 
 
 class Crashes(support.Case):
@@ -30,7 +30,7 @@ class Crashes(support.Case):
     def failed(self, lines: list[str]) -> dict[str, str]:
         """{test: reason} of what has failed."""
         judged = crashes.judge(lines, crashes.CRASHES, self.built_kernel())
-        self.assertEqual(len(judged), 8)
+        self.assertEqual(len(judged), 9)
         return {result.name.removeprefix('x86_64.rust.crash.'): result.reason
                 for result in judged if result.status == 'fail'}
 

@@ -54,11 +54,15 @@ FUNCTION("kprobes_bic_target",
 	 "	br %r14\n");
 FUNCTION("kprobes_bic_landing",
 	 "	br %r14\n");
+FUNCTION("kprobes_ssm_target",
+	 "	ssm 0(%r2)\n"
+	 "	br %r14\n");
 
 asmlinkage long kprobes_called_target(long value);
 asmlinkage long kprobes_told_of_target(long value);
 asmlinkage void kprobes_bic_target(void (**to)(void));
 asmlinkage void kprobes_bic_landing(void);
+asmlinkage void kprobes_ssm_target(const u8 *mask);
 
 static int calls_it(void *unused)
 {
@@ -141,8 +145,28 @@ static int bic(void)
 	return survives(__func__, "kprobes_bic_target", branch);
 }
 
+/*
+ * The mask forbids interrupts, and PER events, with which C steps: the step has no
+ * end.
+ */
+static void forbid(void)
+{
+	unsigned long flags = __arch_local_irq_stosm(0);
+	u8 mask = flags >> 56 & ~3;
+
+	kprobes_ssm_target(&mask);
+	if (!raw_irqs_disabled())
+		hits = 0;
+	raw_local_irq_restore(flags);
+}
+
+static int ssm(void)
+{
+	return survives(__func__, "kprobes_ssm_target", forbid);
+}
+
 const struct how arch_hows[] = {
-	HOW(come_and_go), HOW(foreign_event), HOW(bic), {}
+	HOW(come_and_go), HOW(foreign_event), HOW(bic), HOW(ssm), {}
 };
 
 void arch_exit(void)
