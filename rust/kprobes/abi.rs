@@ -122,7 +122,8 @@ client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
     // SAFETY: Preemption is off, by the precondition.
-    let newest = unsafe { preempt::pinned(|pinned| points::newest(at, pinned).map(Probe::as_c)) };
+    let newest =
+        unsafe { preempt::already_off(|pinned| points::newest(at, pinned).map(Probe::as_c)) };
     newest.unwrap_or(core::ptr::null_mut())
 }
 
@@ -136,7 +137,7 @@ unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
 unsafe extern "C" fn rust_kprobes_is_registered(at: usize, probe: *mut bindings::kprobe) -> bool {
     let at = TextAddr::new(at as u64);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::pinned(|pinned| points::is_registered(at, probe.cast(), pinned)) }
+    unsafe { preempt::already_off(|pinned| points::is_registered(at, probe.cast(), pinned)) }
 }
 
 /// # Safety
@@ -152,8 +153,8 @@ unsafe extern "C" fn kprobe_busy_begin() {
 /// Each call follows a call of [`kprobe_busy_begin`] in the same context.
 #[export]
 unsafe extern "C" fn kprobe_busy_end() {
-    // SAFETY: By the precondition, `busy_begin` has left a `Pinned` in this context.
-    handlers::busy_end(unsafe { preempt::Pinned::resume() });
+    // SAFETY: By the precondition, `busy_begin` has left a `PreemptOff` in this context.
+    handlers::busy_end(unsafe { preempt::PreemptOff::resume() });
 }
 
 /// # Safety
@@ -204,7 +205,7 @@ unsafe extern "C" fn kprobe_get_kallsym(
     r#type: *mut c_char,
     sym: *mut c_char,
 ) -> c_int {
-    let Some((page, name)) = slots::page(symnum as usize, &preempt::Pinned::new()) else {
+    let Some((page, name)) = slots::page(symnum as usize, &preempt::PreemptOff::new()) else {
         // ERANGE tells kallsyms that there are no more symbols.
         return ERANGE.to_errno();
     };
@@ -482,7 +483,7 @@ mod tests {
         }
         let (mut at, mut kind) = (0, 0);
         let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-        let pinned = preempt::Pinned::new();
+        let pinned = preempt::PreemptOff::new();
         // SAFETY: There is room for all of it.
         let status = unsafe { kprobe_get_kallsym(0, &mut at, &mut kind, name.as_mut_ptr()) };
         drop(pinned);

@@ -6,7 +6,7 @@
 //! host. [`Machine`] uses the CPU and its text. [`JprobeOps`] is for jprobes, and also mandatory. A
 //! back end also implements [`Jumps`] (a jump replaces a breakpoint) with
 //! `CONFIG_RUST_KPROBES_JUMPS`, and [`Returns`] (return probes) with `CONFIG_KRETPROBES`. The core
-//! calls a back end through these traits, by the name `arch::Current`.
+//! calls a back end through these traits, by the name `arch::Arch`.
 //!
 //! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
 //! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
@@ -106,17 +106,17 @@ pub(crate) unsafe trait Machine: Isa {
     fn arch_blacklist() -> impl Iterator<Item = TextRange>;
 
     /// Returns the address of this CPU's copy of a per-CPU variable.
-    fn cpu_copy<T>(original: *const T, pinned: &Pinned) -> *mut T;
+    fn cpu_copy<T>(original: *const T, pinned: &PreemptOff) -> *mut T;
 
     /// Returns whether this CPU handles a hit.
     #[inline(always)]
-    fn handles_hit(pinned: &Pinned) -> bool {
+    fn handles_hit(pinned: &PreemptOff) -> bool {
         Self::current_probe(pinned).is_some()
     }
 
     /// Returns the probe whose hit this CPU handles: C's `current_kprobe`.
     #[inline(always)]
-    fn current_probe(pinned: &Pinned) -> Option<CurrentProbe> {
+    fn current_probe(pinned: &PreemptOff) -> Option<CurrentProbe> {
         let probe = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
         // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
         unsafe { CurrentProbe::from_word(probe.read_volatile()) }
@@ -124,7 +124,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Sets the probe whose hit this CPU handles.
     #[inline(always)]
-    fn set_current_probe(probe: Option<CurrentProbe>, pinned: &Pinned) {
+    fn set_current_probe(probe: Option<CurrentProbe>, pinned: &PreemptOff) {
         let word = probe.map_or(core::ptr::null_mut(), CurrentProbe::to_word);
         // SAFETY: As in `current_probe`; C takes NULL, or a probe that lives.
         unsafe { Self::cpu_copy(&raw const bindings::current_kprobe, pinned).write_volatile(word) };
@@ -132,7 +132,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Returns this CPU's copy of per-CPU memory.
     #[inline(always)]
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a Pinned) -> &'a T {
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a PreemptOff) -> &'a T {
         // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
         // value, and it is never borrowed mutably.
         unsafe { &*Self::cpu_copy(all.original(), pinned) }
@@ -140,7 +140,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Returns the state of the hits that this CPU handles.
     #[inline(always)]
-    fn this_cpu(pinned: &Pinned) -> &Cpu {
+    fn this_cpu(pinned: &PreemptOff) -> &Cpu {
         Self::per_cpu(&rust_kprobes_hit, pinned)
     }
 
@@ -364,7 +364,7 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.
-    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)>;
+    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)>;
 
     /// Returns whether this code starts with the opcode of the jumps.
     fn is_jump(code: &[u8]) -> bool;
@@ -396,14 +396,14 @@ pub(crate) unsafe trait Returns: Machine {
 
     /// Returns the number of this CPU.
     #[inline(always)]
-    fn cpu(_pinned: &Pinned) -> usize {
+    fn cpu(_pinned: &PreemptOff) -> usize {
         // SAFETY: May be called in any context. The CPU stays the same, as preemption is off.
         unsafe { bindings::rust_kprobes_this_cpu() as usize }
     }
 
     /// Returns the address of this task's list of calls.
     #[inline(always)]
-    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: May be called in any context.
         unsafe { bindings::rust_kprobes_calls() }
     }
@@ -467,13 +467,13 @@ pub(crate) unsafe trait JprobeOps: Machine {
     const FRAME_WORDS: usize;
 
     /// Returns the state that this CPU keeps while the handler runs.
-    fn jprobe_state(pinned: &Pinned) -> &JprobeState {
+    fn jprobe_state(pinned: &PreemptOff) -> &JprobeState {
         Self::per_cpu(&rust_kprobes_jprobe_state, pinned)
     }
 
     /// Saves the registers, which are at the entry of a function, and makes them lead to the
     /// handler.
-    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
+    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &PreemptOff) {
         let sp = *Self::sp(registers);
         Self::jprobe_state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
         let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
@@ -489,10 +489,10 @@ pub(crate) unsafe trait JprobeOps: Machine {
     }
 
     /// Restores the registers that were kept.
-    fn restore_jprobe(registers: &mut Registers, pinned: &Pinned);
+    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff);
 
     /// Returns the stack pointer at the entry of the function.
-    fn jprobe_sp(pinned: &Pinned) -> usize {
+    fn jprobe_sp(pinned: &PreemptOff) -> usize {
         *Self::sp(&mut Self::jprobe_state(pinned).registers.get())
     }
 }

@@ -170,19 +170,19 @@ impl Pool {
     /// Returns whether a page of slots has the address.
     #[inline(always)]
     pub(crate) fn covers(&self, at: TextAddr) -> bool {
-        may_cover(at) && self.page(at, &Pinned::new()).is_some()
+        may_cover(at) && self.page(at, &PreemptOff::new()).is_some()
     }
 
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
     /// The word is the address of the instruction, or the value of [`Slot::set_origin`].
-    pub(crate) fn origin(&self, at: TextAddr, pinned: &Pinned) -> Option<(usize, u64)> {
+    pub(crate) fn origin(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
         let (index, into) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
         let origin = page.words(index).first()?.load(Ordering::Relaxed);
         (origin != 0).then_some((origin, into))
     }
 
-    fn page<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a Page> {
+    fn page<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a Page> {
         let base = at.get() & !(PAGE_SIZE as u64 - 1);
         self.table.find(TextAddr::new(base), pinned)
     }
@@ -217,7 +217,7 @@ impl Pool {
 /// Returns the address of page number `number`, and its symbol, if there are so many. May be called
 /// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
 /// numbers of others.
-pub(crate) fn page(number: usize, pinned: &Pinned) -> Option<(TextAddr, &'static [u8])> {
+pub(crate) fn page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
     let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
@@ -245,7 +245,7 @@ pub(crate) fn free_unused() -> Retired<Page> {
 ///
 /// `word` is the word of a detour that this task is in.
 #[inline(always)]
-pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain {
+pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &PreemptOff) -> &Chain {
     // SAFETY: The page of the word is not freed while this task is in one of its detours.
     let chain = unsafe { &*word }.load(Ordering::Acquire);
     let chain = core::ptr::with_exposed_provenance::<Chain>(chain);
@@ -254,7 +254,7 @@ pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &Pinned) -> &Chain
 }
 
 /// Returns the original address if `at` is in a copy of an instruction.
-pub(crate) fn original(at: TextAddr, pinned: &Pinned) -> Option<TextAddr> {
+pub(crate) fn original(at: TextAddr, pinned: &PreemptOff) -> Option<TextAddr> {
     let (origin, into) = COPIES.origin(at, pinned)?;
     let into = into % COPY_LEN as u64;
     Some(TextAddr::new((origin as u64).wrapping_add(into)))

@@ -244,7 +244,7 @@ impl<T: Send + Sync> Table<T> {
     }
 
     #[inline(always)]
-    fn array<'a>(&'a self, _pinned: &'a Pinned) -> Array<'a> {
+    fn array<'a>(&'a self, _pinned: &'a PreemptOff) -> Array<'a> {
         // INVARIANT: By the invariant of the table. While preemption is off, no grace period ends
         // that began later.
         Array(self.0.load(Ordering::Acquire), PhantomData)
@@ -255,7 +255,7 @@ impl<T: Send + Sync> Table<T> {
     /// A lookup finds every entry that was inserted before the call and is not removed before the
     /// return.
     #[inline(always)]
-    pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a Pinned) -> Option<&'a T> {
+    pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a T> {
         let (_, found) = self.array(pinned).seek(at)?;
         // SAFETY: `seek` never finds the address `NOWHERE`, so by the invariant of the table this
         // is the address of an entry, which is not freed while preemption is off.
@@ -263,7 +263,7 @@ impl<T: Send + Sync> Table<T> {
     }
 
     /// Returns all entries with their addresses, in no order. The caller stays on the CPU.
-    pub(crate) fn iter<'a>(&'a self, pinned: &'a Pinned) -> Entries<'a, T> {
+    pub(crate) fn iter<'a>(&'a self, pinned: &'a PreemptOff) -> Entries<'a, T> {
         Entries(self.array(pinned), 0, PhantomData)
     }
 }
@@ -559,7 +559,7 @@ mod tests {
     }
 
     fn found(table: &Table<usize>, at: TextAddr) -> Option<usize> {
-        table.find(at, &Pinned::new()).copied()
+        table.find(at, &PreemptOff::new()).copied()
     }
 
     /// Does a reader find exactly these, of the first `marks.len()` addresses? 0 stands for none.
@@ -595,7 +595,7 @@ mod tests {
 
     /// Is what the writer knows about the array what is in it?
     fn is_sound(writer: &Writer<usize>) -> bool {
-        let pinned = Pinned::new();
+        let pinned = PreemptOff::new();
         let places = writer.table.iter(&pinned).map(|(at, _)| at);
         writer.iter().count() == writer.live
             && used(writer) >= writer.live

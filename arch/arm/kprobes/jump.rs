@@ -139,7 +139,7 @@ unsafe impl Jumps for Arm {
         Self::change_text(write, text);
     }
 
-    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         let (place, into) = DETOURS.origin(at, pinned)?;
         let (behind, taken) = match into {
             0 | COPIED => (0, 0),

@@ -17,4 +17,4 @@ mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
 
-pub(crate) use machine::Arm as Current;
+pub(crate) use machine::Arm as Arch;

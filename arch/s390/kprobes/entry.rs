@@ -28,7 +28,7 @@ use crate::{
     },
     sys::preempt::{
         self,
-        Pinned, //
+        PreemptOff, //
     }, //
 };
 use kernel::{
@@ -49,7 +49,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
     // stack. Only this function uses them until it returns.
     let registers = unsafe { &mut *regs };
-    let handle = |pinned: &Pinned| {
+    let handle = |pinned: &PreemptOff| {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
         // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
         let is_breakpoint =
@@ -57,13 +57,13 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
         is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::pinned(handle) }
+    unsafe { preempt::already_off(handle) }
 }
 
 /// If a copy of an instruction, or a detour, has faulted, makes the fault one of the original,
 /// before interrupts are on. Returns whether a fault handler has resolved it.
 #[inline(never)]
-fn translate_fault(registers: &mut bindings::pt_regs, pinned: &Pinned) -> bool {
+fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bool {
     let at = S390::ip(registers);
     if !slots::may_cover(at) {
         return false;

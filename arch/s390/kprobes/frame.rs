@@ -138,7 +138,7 @@ impl Frame for Trapped {
 #[kernel::macros::kunit_tests(rust_kprobes_s390_frame)]
 mod tests {
     use super::*;
-    use crate::sys::preempt::Pinned;
+    use crate::sys::preempt::PreemptOff;
 
     const MASK: usize = 0x0704_2001_8000_0000;
     /// Nothing is at this address.
@@ -150,7 +150,7 @@ mod tests {
         let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
         let frame = Trapped::of_mut(&mut registers);
         (frame.mask, frame.gprs[1]) = (MASK, at as usize);
-        let pinned = Pinned::new();
+        let pinned = PreemptOff::new();
         let done = frame.system_mask(insn);
         drop(pinned);
         (done, frame.mask)
@@ -182,7 +182,7 @@ mod tests {
         }
         // SAFETY: Numbers.
         let registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
-        let pinned = Pinned::new();
+        let pinned = PreemptOff::new();
         let word = Trapped::of(&registers).load(NOWHERE);
         drop(pinned);
         assert_eq!(word, None);

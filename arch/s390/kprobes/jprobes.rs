@@ -20,7 +20,7 @@ use crate::{
 unsafe impl JprobeOps for S390 {
     const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<usize>();
 
-    fn restore_jprobe(registers: &mut Registers, pinned: &Pinned) {
+    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
         // The rest is about the interruption.
         let kept = Self::jprobe_state(pinned).registers.get();
         let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));

@@ -187,7 +187,7 @@ unsafe impl Jumps for S390 {
         write_each(points, |detour| &detour.overwritten, TAIL, text);
     }
 
-    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         let (place, into) = DETOURS.origin(at, pinned)?;
         let (behind, taken) = match into {
             0 | COPIED => (0, 0),

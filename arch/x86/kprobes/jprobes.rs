@@ -23,14 +23,14 @@ use crate::{
 unsafe impl JprobeOps for X86 {
     const FRAME_WORDS: usize = 1;
 
-    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &Pinned) {
+    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &PreemptOff) {
         Self::jprobe_state(pinned).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
         // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
     }
 
-    fn restore_jprobe(registers: &mut Registers, pinned: &Pinned) {
+    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
         // The return from this trap needs its own segments and the words that share their fields.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
         *registers = Self::jprobe_state(pinned).registers.get();

@@ -243,7 +243,7 @@ unsafe impl Jumps for X86 {
         poke::synchronize(text);
     }
 
-    fn detour_origin(at: TextAddr, pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         let (noted, into) = DETOURS.origin(at, pinned)?;
         let place = i64::from(noted as u32 as i32) as u64;
         let map = InsnMap((noted as u64 >> u32::BITS) as u32);

@@ -18,4 +18,4 @@ mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
 
-pub(crate) use isa::X86 as Current;
+pub(crate) use isa::X86 as Arch;

@@ -21,7 +21,7 @@ use core::{
     ffi::CStr, //
 };
 
-// SAFETY: `cpu` and `rethooks` read a per-CPU variable by one instruction. `Pinned` shows that
+// SAFETY: `cpu` and `rethooks` read a per-CPU variable by one instruction. `PreemptOff` shows that
 // preemption is off, so the CPU and the task stay the same.
 unsafe impl Returns for X86 {
     // This function returns in another task than it was called in.
@@ -29,7 +29,7 @@ unsafe impl Returns for X86 {
 
     #[cfg(CONFIG_SMP)]
     #[inline(always)]
-    fn cpu(_pinned: &Pinned) -> usize {
+    fn cpu(_pinned: &PreemptOff) -> usize {
         let cpu: u32;
         // SAFETY: The instruction only reads this CPU's `cpu_number`.
         unsafe {
@@ -42,7 +42,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
         let task: *const bindings::task_struct;
         // SAFETY: The instruction only reads this CPU's `current_task`.
         unsafe {

@@ -9,7 +9,7 @@
 //! task stays on its CPU.
 
 use crate::{
-    arch::Current,
+    arch::Arch,
     contract::Machine,
     hit::{
         breakpoint,
@@ -43,13 +43,13 @@ use crate::{
 unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
-    let call = |pinned: &Pinned| {
+    let call = |pinned: &PreemptOff| {
         // SAFETY: This task is in the detour, so the detour, its word and the chain are not freed.
         let probes = unsafe { slots::chain(word.cast(), pinned) };
         jump::jumped(probes, registers, pinned);
     };
     // SAFETY: The detour has turned preemption off.
-    unsafe { preempt::pinned(call) }
+    unsafe { preempt::already_off(call) }
 }
 
 /// Handles a fault on a CPU that handles a hit. Returns 1 if a fault handler has resolved it.
@@ -62,7 +62,7 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::pinned(|pinned| fault::handle_fault(registers, trap, pinned)) }.into()
+    unsafe { preempt::already_off(|pinned| fault::handle_fault(registers, trap, pinned)) }.into()
 }
 
 /// Translates a fault in a copy of an instruction to a fault at the original address. Ends the hit
@@ -76,17 +76,17 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
 unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
-    let at = Current::ip(registers);
+    let at = Arch::ip(registers);
     if !COPIES.covers(at) {
         return;
     }
-    let pinned = Pinned::new();
+    let pinned = PreemptOff::new();
     if !fault::faults_in_step(registers, &pinned) {
-        Current::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
+        Arch::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
         if !fixup {
             breakpoint::count_step_fault();
         }
-    } else if fixup || !Current::FAULTS.contains(&(trap as c_uint)) {
+    } else if fixup || !Arch::FAULTS.contains(&(trap as c_uint)) {
         fault::end_faulted_step(registers, &pinned);
     }
 }
@@ -98,7 +98,7 @@ unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, 
 /// `code` has room for `len` bytes, and `len` bytes can be read at `ip`.
 #[export]
 unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
-    let pinned = Pinned::new();
+    let pinned = PreemptOff::new();
     let from = core::ptr::with_exposed_provenance::<u8>(ip);
     // If a point was removed after the first read, its text was restored before that: read again.
     for _ in 0..2 {
@@ -159,19 +159,19 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
 unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` may be written to and are not shared, by the precondition.
     let registers = unsafe { &mut *regs };
-    if let Some((at, pushed)) = original(Current::ip(registers)) {
-        Current::set_ip(registers, at);
-        let sp = Current::sp(registers);
+    if let Some((at, pushed)) = original(Arch::ip(registers)) {
+        Arch::set_ip(registers, at);
+        let sp = Arch::sp(registers);
         *sp = sp.wrapping_add(pushed);
     }
 }
 
 /// Returns the original address, and the number of bytes that the detour has pushed.
 fn original(at: TextAddr) -> Option<(TextAddr, usize)> {
-    let pinned = slots::may_cover(at).then(Pinned::new)?;
+    let pinned = slots::may_cover(at).then(PreemptOff::new)?;
     let copy = slots::original(at, &pinned).map(|at| (at, 0));
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    let copy = copy.or_else(|| <Current as Jumps>::detour_origin(at, &pinned));
+    let copy = copy.or_else(|| <Arch as Jumps>::detour_origin(at, &pinned));
     copy
 }
 

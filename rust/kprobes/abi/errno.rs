@@ -10,7 +10,7 @@ use crate::{
 /// Converts each reason to the errno that C returns.
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        let unfit = |errno| match Current::HAS_INSN_ERRNO {
+        let unfit = |errno| match Arch::HAS_INSN_ERRNO {
             true => errno,
             false => EINVAL,
         };

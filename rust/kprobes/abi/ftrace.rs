@@ -44,7 +44,7 @@ unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::pinned(|pinned| ftrace::called(at, armed, registers, pinned)) };
+    unsafe { preempt::already_off(|pinned| ftrace::called(at, armed, registers, pinned)) };
 }
 
 /// Notes that ftrace has failed and stops for good.

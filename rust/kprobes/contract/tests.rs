@@ -113,7 +113,7 @@ impl<M: Jumps> Jump<M> {
 
     /// Calls `run` as if a hit were being handled. Returns how many hits were counted as missed.
     pub(crate) fn missed_in_a_hit(&self, run: impl FnOnce()) -> usize {
-        let pinned = Pinned::new();
+        let pinned = PreemptOff::new();
         M::set_current_probe(this_cpu::busy(), &pinned);
         run();
         M::set_current_probe(None, &pinned);

@@ -74,7 +74,7 @@ impl Change<'_> {
             Some(prepared)
         });
         let text = self.text.get_or_insert_with(text::Lock::new);
-        Current::arm(&mut breakpoints, text);
+        Arch::arm(&mut breakpoints, text);
     }
 
     /// Removes the breakpoints of these points, which have no jumps.
@@ -89,7 +89,7 @@ impl Change<'_> {
             Some(prepared)
         });
         let text = self.text.get_or_insert_with(text::Lock::new);
-        Current::disarm(&mut breakpoints, text);
+        Arch::disarm(&mut breakpoints, text);
     }
 
     /// Arms one point, by its kind.

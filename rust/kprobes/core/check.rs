@@ -52,7 +52,7 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Pro
     let at = TextAddr::new(base.after(offset)?.get() as usize as u64);
     let function = cache.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());
-    Current::adjust_addr(function, offset).ok_or(Refusal::OutOfText)
+    Arch::adjust_addr(function, offset).ok_or(Refusal::OutOfText)
 }
 
 /// Returns the address that a client names, which must be the entry of a function.
@@ -111,7 +111,7 @@ pub(crate) fn blacklisted(at: TextAddr) -> bool {
 
 fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
     let listed = |at, entry| {
-        Current::arch_blacklist().any(|range| range.contains(at)) || blacklist::covers(at, entry)
+        Arch::arch_blacklist().any(|range| range.contains(at)) || blacklist::covers(at, entry)
     };
     let split_from = function.and_then(|function| function.split_from);
     listed(at, function.map(|function| function.text.start()))
@@ -120,7 +120,7 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
 
 /// Calls `each` with the start and the end of each blacklisted function.
 pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-    blacklist::each(Current::arch_blacklist(), each);
+    blacklist::each(Arch::arch_blacklist(), each);
     registry.modules.each(each);
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAdd
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
-    Current::read_tables(Some(module))?;
+    Arch::read_tables(Some(module))?;
     registry.modules.add(module)?;
     let announced = registry.images.module_coming(module);
     announced.inspect_err(|_| registry.modules.remove(module))
@@ -147,7 +147,7 @@ pub(crate) fn module_sorted(module: Module) {
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     // If this fails, a check of a boundary decodes more instructions.
-    let _ = Current::read_tables(None);
+    let _ = Arch::read_tables(None);
     blacklist::load()
 }
 

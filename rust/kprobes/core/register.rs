@@ -126,7 +126,7 @@ fn add_or_prepare(
     // The opcode is set before the probe is in the chain: on s390, the exit from an interrupt looks
     // up a probe by address and reads its opcode.
     if let Some(prepared) = point.prepared() {
-        probe.set_opcode(Current::opcode(prepared));
+        probe.set_opcode(Arch::opcode(prepared));
     }
     if probe.keeps_breakpoint() {
         // A hit by a jump calls no post handler, so the jump is removed first.
@@ -184,9 +184,9 @@ fn check_and_prepare(
     let points = change.points;
     let text = change.text.get_or_insert_with(text::Lock::new);
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
-    Current::check_boundary(start, at, &mut read)?;
-    let prepared = Current::prepare(at, function, text::has_fixup(at), &mut read, text)?;
-    probe.set_opcode(Current::opcode(&prepared));
+    Arch::check_boundary(start, at, &mut read)?;
+    let prepared = Arch::prepare(at, function, text::has_fixup(at), &mut read, text)?;
+    probe.set_opcode(Arch::opcode(&prepared));
     Ok(PointKind::Breakpoint(prepared))
 }
 

@@ -58,8 +58,8 @@ pub(crate) fn count_step_fault() {
 /// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. The only
 /// call on this path is that of the handler. Other hits are handled out of line.
 #[inline(always)]
-pub(crate) fn handle_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
-    if Current::handles_hit(pinned) {
+pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
+    if Arch::handles_hit(pinned) {
         return inner_trap(registers, pinned);
     }
     let (point, prepared) = match lookup(registers, pinned) {
@@ -72,13 +72,13 @@ pub(crate) fn handle_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
             None => hit_slow(point, prepared, registers, pinned),
         };
     };
-    Current::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
-        if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
+        if let Next::Stepping(saved) = Arch::run(prepared, registers, false) {
             return begin_step(prepared, saved, pinned);
         }
     }
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
     true
 }
 
@@ -87,13 +87,13 @@ pub(crate) fn handle_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
 #[inline(always)]
 fn lookup<'a>(
     registers: &mut Registers,
-    pinned: &'a Pinned,
+    pinned: &'a PreemptOff,
 ) -> ControlFlow<bool, (&'a Point, &'a ArchInsn)> {
-    let point = points::find(Current::hit_at(registers), pinned);
+    let point = points::find(Arch::hit_at(registers), pinned);
     match point.and_then(|point| Some((point, point.prepared()?))) {
-        Some((_, prepared)) if !Current::condition_holds(prepared, registers) => Break(true),
+        Some((_, prepared)) if !Arch::condition_holds(prepared, registers) => Break(true),
         Some(found) => Continue(found),
-        None if Current::is_stale(registers) => Break(true),
+        None if Arch::is_stale(registers) => Break(true),
         None => Break(false),
     }
 }
@@ -105,17 +105,17 @@ fn hit_one_with_post(
     probe: &Probe,
     prepared: &ArchInsn,
     registers: &mut Registers,
-    pinned: &Pinned,
+    pinned: &PreemptOff,
 ) -> bool {
-    Current::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
-        match Current::run(prepared, registers, true) {
+        match Arch::run(prepared, registers, true) {
             Next::Emulated => probe.call_post_handler(registers),
             Next::Redirected => {}
             Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
     true
 }
 
@@ -126,7 +126,7 @@ fn hit_slow(
     point: &Point,
     prepared: &ArchInsn,
     registers: &mut Registers,
-    pinned: &Pinned,
+    pinned: &PreemptOff,
 ) -> bool {
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         // No handler has changed where the CPU continues, so the instruction is executed. A jprobe
@@ -136,10 +136,10 @@ fn hit_slow(
     };
     match probe.jprobe() {
         Some(jprobe) => {
-            let (at, context) = (Current::insn_addr(prepared), Context::interrupted(pinned));
+            let (at, context) = (Arch::insn_addr(prepared), Context::interrupted(pinned));
             jprobe::enter(jprobe, at, context, registers, pinned);
         }
-        None => Current::set_current_probe(None, pinned),
+        None => Arch::set_current_probe(None, pinned),
     }
     true
 }
@@ -147,9 +147,9 @@ fn hit_slow(
 /// Finishes a hit of the point at `at` after the handler of its jprobe has ended. No pre handler
 /// follows, since a jprobe's handler is called last.
 #[inline(never)]
-fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+fn resume(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
     let Some(point) = points::find(at, pinned) else {
-        return Current::set_current_probe(None, pinned);
+        return Arch::set_current_probe(None, pinned);
     };
     if let Some(prepared) = point.prepared() {
         // Not `keeps_breakpoint()`, which is true because of the jprobe, which has no post handler.
@@ -159,7 +159,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
         #[cfg(CONFIG_KPROBES_ON_FTRACE)]
         ftrace::resume(point, at, registers, pinned);
         #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
-        Current::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, pinned);
     }
 }
 
@@ -170,34 +170,34 @@ fn execute(
     prepared: &ArchInsn,
     has_post_handler: bool,
     registers: &mut Registers,
-    pinned: &Pinned,
+    pinned: &PreemptOff,
 ) -> bool {
-    match Current::run(prepared, registers, has_post_handler) {
+    match Arch::run(prepared, registers, has_post_handler) {
         Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
         Next::Emulated | Next::Redirected => {}
         Next::Stepping(saved) => {
             // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
-            Current::set_current_probe(newest.map(Probe::as_current), pinned);
+            Arch::set_current_probe(newest.map(Probe::as_current), pinned);
             return begin_step(prepared, saved, pinned);
         }
     }
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
     true
 }
 
 /// Notes that the CPU will run a copy of the instruction that ends in a trap. Returns true: the
 /// breakpoint is a probe's.
 #[inline(always)]
-fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
+fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &PreemptOff) -> bool {
     // If all probes were disabled meanwhile, there is no current probe. The CPU handles a hit until
     // the step ends, so the busy probe stands for them.
-    if !Current::handles_hit(pinned) {
-        Current::set_current_probe(this_cpu::busy(), pinned);
+    if !Arch::handles_hit(pinned) {
+        Arch::set_current_probe(this_cpu::busy(), pinned);
     }
-    Current::this_cpu(pinned).now.set(Hit {
+    Arch::this_cpu(pinned).now.set(Hit {
         phase: Phase::Stepping,
-        at: Current::insn_addr(prepared),
+        at: Arch::insn_addr(prepared),
         saved,
     });
     true
@@ -205,16 +205,16 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &Pinned) -> bool {
 
 /// Finishes the step and its hit if this trap ends a step. Returns whether the trap ends a step.
 #[inline(always)]
-fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
-    let cpu = Current::this_cpu(pinned);
+fn try_end_step(registers: &mut Registers, pinned: &PreemptOff) -> bool {
+    let cpu = Arch::this_cpu(pinned);
     let hit = cpu.now.get();
     let Some((point, prepared)) = stepped(&hit, pinned) else {
         return false;
     };
-    if !Current::ends_step(prepared, registers) {
+    if !Arch::ends_step(prepared, registers) {
         return false;
     }
-    let end = Current::after_step(prepared, registers, hit.saved);
+    let end = Arch::after_step(prepared, registers, hit.saved);
     if hit.phase == Phase::Stepping && end == AfterStep::Done {
         cpu.now.set(Hit {
             phase: Phase::Handling,
@@ -223,12 +223,12 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
         match point.probes.single() {
             Some(probe) => {
                 // The point may have got another probe in place of the one that began the step.
-                Current::set_current_probe(Some(probe.as_current()), pinned);
+                Arch::set_current_probe(Some(probe.as_current()), pinned);
                 probe.call_post_handler(registers);
             }
             None => call_post_handlers(point, registers, pinned),
         }
-        Current::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, pinned);
     } else {
         if end == AfterStep::Again {
             count_step_fault();
@@ -240,25 +240,25 @@ fn try_end_step(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// Ends a step and its hit. If the hit is nested in an outer hit, the outer hit continues.
 #[inline(never)]
-pub(super) fn end_step(cpu: &Cpu, phase: Phase, pinned: &Pinned) {
+pub(super) fn end_step(cpu: &Cpu, phase: Phase, pinned: &PreemptOff) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
     let (outer, prev_probe) = (cpu.outer.get(), cpu.prev_probe.get());
     if phase == Phase::NestedStep {
         cpu.now.set(outer);
-        Current::set_current_probe(prev_probe, pinned);
+        Arch::set_current_probe(prev_probe, pinned);
     } else {
         cpu.now.set(Hit {
             phase: Phase::Handling,
             ..cpu.now.get()
         });
-        Current::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, pinned);
     }
 }
 
 /// Returns the point whose instruction is being stepped.
 #[inline(always)]
-pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &'a ArchInsn)> {
-    if !hit.phase.is_stepping() || !Current::handles_hit(pinned) {
+pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a PreemptOff) -> Option<(&'a Point, &'a ArchInsn)> {
+    if !hit.phase.is_stepping() || !Arch::handles_hit(pinned) {
         return None;
     }
     let point = points::find(hit.at, pinned)?;
@@ -268,7 +268,7 @@ pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a Pinned) -> Option<(&'a Point, &
 /// Handles a trap of a CPU that handles a hit already: the end of a step or of a jprobe's handler,
 /// or a nested hit.
 #[inline(never)]
-fn inner_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn inner_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     if try_end_step(registers, pinned) {
         return true;
     }
@@ -281,28 +281,28 @@ fn inner_trap(registers: &mut Registers, pinned: &Pinned) -> bool {
 
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
-fn reenter(registers: &mut Registers, pinned: &Pinned) -> bool {
+fn reenter(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     let (point, prepared) = match lookup(registers, pinned) {
         Continue(found) => found,
         Break(handled) => return handled,
     };
-    let cpu = Current::this_cpu(pinned);
+    let cpu = Arch::this_cpu(pinned);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();
     if !outer.phase.can_nest() {
         report::unrecoverable(newest);
     }
     point.probes.iter().for_each(Probe::miss);
-    if let Next::Stepping(saved) = Current::run(prepared, registers, false) {
+    if let Next::Stepping(saved) = Arch::run(prepared, registers, false) {
         cpu.outer.set(outer);
-        cpu.prev_probe.set(Current::current_probe(pinned));
+        cpu.prev_probe.set(Arch::current_probe(pinned));
         cpu.now.set(Hit {
             phase: Phase::NestedStep,
-            at: Current::insn_addr(prepared),
+            at: Arch::insn_addr(prepared),
             saved,
         });
         // No handler is called for a missed hit, also not for a fault of its step.
-        Current::set_current_probe(this_cpu::busy(), pinned);
+        Arch::set_current_probe(this_cpu::busy(), pinned);
     }
     true
 }

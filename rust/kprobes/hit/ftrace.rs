@@ -22,7 +22,7 @@ use crate::{
 
 /// Handles a call of ftrace from `at`. `armed` names the user of ftrace that was called.
 #[inline(always)]
-pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &Pinned) {
+pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &PreemptOff) {
     let Some(point) = points::find(at, pinned) else {
         return;
     };
@@ -31,22 +31,22 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
     if !point.armed.is(armed) {
         return;
     }
-    if Current::handles_hit(pinned) {
+    if Arch::handles_hit(pinned) {
         return count(point);
     }
     let Some(probe) = point.probes.single() else {
         return hit_slow(point, at, registers, pinned);
     };
-    let next = Current::enter_ftrace(registers, at);
-    Current::set_current_probe(Some(probe.as_current()), pinned);
+    let next = Arch::enter_ftrace(registers, at);
+    Arch::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
         if probe.has_post_handler() {
-            Current::pass_ftrace(registers, at);
+            Arch::pass_ftrace(registers, at);
             probe.call_post_handler(registers);
         }
-        Current::set_ip(registers, next);
+        Arch::set_ip(registers, next);
     }
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
 }
 
 #[cold]
@@ -57,37 +57,43 @@ fn count(point: &Point) {
 
 /// Handles the hit for any number of probes.
 #[inline(never)]
-fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    let next = Current::enter_ftrace(registers, at);
+fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
+    let next = Arch::enter_ftrace(registers, at);
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         return finish(point, at, next, registers, pinned);
     };
     let Some(jprobe) = probe.jprobe() else {
-        return Current::set_current_probe(None, pinned);
+        return Arch::set_current_probe(None, pinned);
     };
     if ftrace::has_other_trampoline(at) {
         probe.miss();
         return finish(point, at, next, registers, pinned);
     }
-    Current::set_ip(registers, next);
+    Arch::set_ip(registers, next);
     jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
 }
 
 /// Calls the post handlers after the pre handlers, and lets the CPU continue at `next`.
 #[inline(always)]
-fn finish(point: &Point, at: TextAddr, next: TextAddr, registers: &mut Registers, pinned: &Pinned) {
+fn finish(
+    point: &Point,
+    at: TextAddr,
+    next: TextAddr,
+    registers: &mut Registers,
+    pinned: &PreemptOff,
+) {
     if point.probes.keeps_breakpoint() {
-        Current::pass_ftrace(registers, at);
+        Arch::pass_ftrace(registers, at);
         call_post_handlers(point, registers, pinned);
     }
-    Current::set_ip(registers, next);
-    Current::set_current_probe(None, pinned);
+    Arch::set_ip(registers, next);
+    Arch::set_current_probe(None, pinned);
 }
 
 /// Finishes a hit after its last handler, the jprobe's, has ended. The CPU continues with these
 /// registers.
 #[inline(never)]
-pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &Pinned) {
-    let next = Current::enter_ftrace(registers, at);
+pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
+    let next = Arch::enter_ftrace(registers, at);
     finish(point, at, next, registers, pinned);
 }

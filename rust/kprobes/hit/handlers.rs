@@ -13,20 +13,20 @@ use crate::{
 /// [`busy`](this_cpu::busy) until then: a fault meanwhile calls no fault handler, and a hit that
 /// interrupts this function is nested, so it does not note its own context.
 #[inline(always)]
-pub(crate) fn make_current(probe: &Probe, pinned: &Pinned) {
+pub(crate) fn make_current(probe: &Probe, pinned: &PreemptOff) {
     if probe.has_fault_handler() {
-        Current::set_current_probe(this_cpu::busy(), pinned);
+        Arch::set_current_probe(this_cpu::busy(), pinned);
         note_context(pinned);
     }
-    Current::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), pinned);
 }
 
 /// Notes the context in which the handlers are called.
 #[cold]
 #[inline(never)]
-fn note_context(pinned: &Pinned) {
+fn note_context(pinned: &PreemptOff) {
     let context = Context::now(pinned);
-    Current::this_cpu(pinned).context.set(context);
+    Arch::this_cpu(pinned).context.set(context);
 }
 
 /// Calls the pre handlers of all enabled probes up to the first one that changes where the CPU
@@ -35,7 +35,7 @@ fn note_context(pinned: &Pinned) {
 pub(super) fn call_pre_handlers<'a>(
     point: &'a Point,
     registers: &mut Registers,
-    pinned: &Pinned,
+    pinned: &PreemptOff,
 ) -> Option<&'a Probe> {
     point.probes.iter().find(|probe| {
         probe.is_enabled() && {
@@ -47,7 +47,7 @@ pub(super) fn call_pre_handlers<'a>(
 
 /// Calls the post handlers of all enabled probes.
 #[inline(always)]
-pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &Pinned) {
+pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &PreemptOff) {
     for probe in point.probes.iter() {
         if probe.has_post_handler() && probe.is_enabled() {
             make_current(probe, pinned);
@@ -59,12 +59,12 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
 /// Makes all hits on this CPU missed until [`busy_end`], as if a handler ran: C's
 /// `kprobe_busy_begin()`. Preemption is off meanwhile.
 pub(crate) fn busy_begin() {
-    let pinned = Pinned::new();
-    Current::set_current_probe(this_cpu::busy(), &pinned);
+    let pinned = PreemptOff::new();
+    Arch::set_current_probe(this_cpu::busy(), &pinned);
     pinned.keep_disabled();
 }
 
 /// Ends the busy state: C's `kprobe_busy_end()`. [`busy_begin`] has left `pinned`.
-pub(crate) fn busy_end(pinned: Pinned) {
-    Current::set_current_probe(None, &pinned);
+pub(crate) fn busy_end(pinned: PreemptOff) {
+    Arch::set_current_probe(None, &pinned);
 }

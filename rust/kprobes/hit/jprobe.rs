@@ -30,12 +30,12 @@ pub(super) fn enter(
     at: TextAddr,
     context: Context,
     registers: &mut Registers,
-    pinned: &Pinned,
+    pinned: &PreemptOff,
 ) {
-    let cpu = Current::this_cpu(pinned);
+    let cpu = Arch::this_cpu(pinned);
     cpu.context.set(context);
-    Current::enter_jprobe(registers, jprobe.handler(), pinned);
-    Current::jprobe_state(pinned).begin_handler();
+    Arch::enter_jprobe(registers, jprobe.handler(), pinned);
+    Arch::jprobe_state(pinned).begin_handler();
     cpu.now.set(Hit {
         phase: Phase::InJprobe,
         at,
@@ -47,14 +47,14 @@ pub(super) fn enter(
 /// handler.
 #[cold]
 #[inline(never)]
-pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAddr> {
-    let cpu = Current::this_cpu(pinned);
+pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<TextAddr> {
+    let cpu = Arch::this_cpu(pinned);
     let hit = cpu.now.get();
-    if hit.phase != Phase::InJprobe || !Current::ends_jprobe(registers) {
+    if hit.phase != Phase::InJprobe || !Arch::ends_jprobe(registers) {
         return None;
     }
-    Current::restore_jprobe(registers, pinned);
-    Current::jprobe_state(pinned).end_handler();
+    Arch::restore_jprobe(registers, pinned);
+    Arch::jprobe_state(pinned).end_handler();
     cpu.now.set(Hit {
         phase: Phase::Handling,
         ..hit
@@ -64,10 +64,10 @@ pub(super) fn ended(registers: &mut Registers, pinned: &Pinned) -> Option<TextAd
 
 /// Returns the stack pointer at the handler's entry if the caller is a jprobe's handler, and not
 /// code that has interrupted one.
-pub(crate) fn stack(pinned: &Pinned) -> Option<usize> {
-    let cpu = Current::this_cpu(pinned);
-    let here = Current::handles_hit(pinned)
+pub(crate) fn stack(pinned: &PreemptOff) -> Option<usize> {
+    let cpu = Arch::this_cpu(pinned);
+    let here = Arch::handles_hit(pinned)
         && cpu.now.get().phase == Phase::InJprobe
         && cpu.context.get() == Context::now(pinned);
-    here.then(|| Current::jprobe_sp(pinned))
+    here.then(|| Arch::jprobe_sp(pinned))
 }

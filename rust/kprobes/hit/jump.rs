@@ -21,8 +21,8 @@ use crate::{
 ///
 /// Fast path: one enabled probe on a CPU that handles no hit.
 #[inline(always)]
-pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
-    if Current::handles_hit(pinned) {
+pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
+    if Arch::handles_hit(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
     let summary = probes.summary();
@@ -32,17 +32,17 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned)
             _ => walk_jumped(probes, registers, pinned),
         };
     };
-    Current::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), pinned);
     probe.call_pre_handler(registers);
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
 }
 
 /// Calls the pre handlers of `newest` and all older probes, which are all plain. Out of line: the
 /// caller need not save the registers that the loop uses.
 #[inline(never)]
-fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
+fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &PreemptOff) {
     // No probe has a fault handler, so the newest one can be the current probe for all.
-    Current::set_current_probe(Some(newest.as_current()), pinned);
+    Arch::set_current_probe(Some(newest.as_current()), pinned);
     List::from(newest).for_each(|probe| {
         if probe.has_pre_handler() {
             probe.call_pre_handler(registers);
@@ -50,7 +50,7 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &Pinned) {
             unlikely();
         }
     });
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
 }
 
 /// Empty cold function: marks the caller's branch unlikely.
@@ -63,7 +63,7 @@ fn unlikely() {}
 /// pre handler says.
 #[cold]
 #[inline(never)]
-fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
+fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
         if probe.keeps_breakpoint() {
             probe.miss();
@@ -72,5 +72,5 @@ fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &Pinned) {
             probe.call_pre_handler(registers);
         }
     }
-    Current::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, pinned);
 }

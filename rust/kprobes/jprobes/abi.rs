@@ -42,5 +42,5 @@ unsafe extern "C" fn rust_kprobes_jprobe_hit(
 /// None is needed.
 #[export]
 unsafe extern "C" fn rust_kprobes_jprobe_stack() -> usize {
-    jprobe::stack(&Pinned::new()).unwrap_or_default()
+    jprobe::stack(&PreemptOff::new()).unwrap_or_default()
 }

@@ -43,7 +43,7 @@ impl Points {
     /// Returns the first breakpoint in the bytes of a jump at `at`.
     pub(super) fn breakpoint_under_jump(&self, at: TextAddr) -> Option<TextAddr> {
         let mut inside =
-            (1..Current::MAX_OPTIMIZED_LEN).filter_map(|distance| at.after(distance).ok());
+            (1..Arch::MAX_OPTIMIZED_LEN).filter_map(|distance| at.after(distance).ok());
         inside.find(|&at| {
             let point = self.get(at);
             point.is_some_and(|point| point.armed.get() == Armed::Breakpoint)
@@ -100,7 +100,7 @@ impl Change<'_> {
         }
         let detour = point.jump.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
-            Current::redirect(prepared, Some(detour));
+            Arch::redirect(prepared, Some(detour));
             worker::wake();
         }
         Some(())
@@ -125,7 +125,7 @@ impl Change<'_> {
         }
         point.jump.decide(decided)?;
         if let Some(detour) = point.jump.detour() {
-            Current::set_chain(detour, Some(&point.probes));
+            Arch::set_chain(detour, Some(&point.probes));
         }
         Some(())
     }
@@ -144,7 +144,7 @@ impl Change<'_> {
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
         let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
-            Current::branches_out_of(piece, image, &mut read, found, text)
+            Arch::branches_out_of(piece, image, &mut read, found, text)
         };
         let (cache, lock) = (&mut self.cache, &mut self.text);
         // Searching all text again would fail again.
@@ -159,7 +159,7 @@ impl Change<'_> {
         let text = lock.get_or_insert_with(text::Lock::new);
         let targets = targets(last, &function, image, &mut read, text)?;
         let function = function.text;
-        let detour = Current::make_detour(at, function, targets, prepared, image, &mut read, text)?;
+        let detour = Arch::make_detour(at, function, targets, prepared, image, &mut read, text)?;
         let node = Node::new();
         Ok(Jump { node, detour })
     }
@@ -172,11 +172,11 @@ fn targets<'a>(
     metadata: &impl TextMetadata,
     read: ReadText<'_>,
     text: &mut text::Lock,
-) -> Result<&'a <Current as Jumps>::BranchTargets, NoJump> {
+) -> Result<&'a <Arch as Jumps>::BranchTargets, NoJump> {
     let (whole, group) = (function.text, function.group);
     let same = last.take().filter(|(last, _)| *last == whole);
     let found = || {
-        let targets = Current::branch_targets(whole, group, metadata, read, text);
+        let targets = Arch::branch_targets(whole, group, metadata, read, text);
         (whole, targets)
     };
     let (_, targets) = last.insert(same.unwrap_or_else(found));

@@ -32,7 +32,7 @@ impl Points {
 /// Makes the hits of a point continue in the copy of its instruction again, or in its emulation.
 pub(super) fn undo_redirect(point: PointRef<'_>) {
     if let Some(prepared) = point.prepared() {
-        Current::redirect(prepared, None);
+        Arch::redirect(prepared, None);
     }
 }
 
@@ -66,7 +66,7 @@ impl Change<'_> {
             return;
         }
         let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
-        Current::unoptimize(&detours, self.text.get_or_insert_with(text::Lock::new));
+        Arch::unoptimize(&detours, self.text.get_or_insert_with(text::Lock::new));
         // Redirect hits back only now: before this, a hit that resumed in the text would have run
         // the jump's displacement bytes.
         while let Some(at) = queue.next_unoptimized(all) {
@@ -79,7 +79,7 @@ impl Change<'_> {
     /// is not written. A task that reaches the detour later calls no handler.
     pub(crate) fn forget(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump.jump() {
-            Current::set_chain(&jump.detour, None);
+            Arch::set_chain(&jump.detour, None);
             if jump.node.state().has_jump() {
                 self.points.count_jumps(-1);
             }

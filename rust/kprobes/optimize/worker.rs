@@ -73,7 +73,7 @@ fn write_jumps(period: &Period) -> bool {
     sort::ascending(ready);
     let addresses = || ready.iter().map(|&at| TextAddr::new(at));
     let detours = |each: &mut Each<'_>| points.each_detour(&mut addresses(), each);
-    Current::optimize(&detours, &mut text::Lock::new());
+    Arch::optimize(&detours, &mut text::Lock::new());
     count == BATCH
 }
 

@@ -9,7 +9,7 @@ use super::queue::{
     Queue, //
 };
 use crate::{
-    arch::Current,
+    arch::Arch,
     contract::Jumps,
     prelude::*, //
 };
@@ -18,7 +18,7 @@ use kernel::{
     sync::SetOnce, //
 };
 
-pub(crate) type Detour = <Current as Jumps>::Detour;
+pub(crate) type Detour = <Arch as Jumps>::Detour;
 
 /// The jump of a point, in the text or not.
 pub(crate) struct Jump {
@@ -70,7 +70,7 @@ impl Decision {
 pub(crate) type LastTargets = Option<(TextRange, Targets)>;
 
 /// The targets of branches into a function, or the reason why they are not known.
-pub(crate) type Targets = Result<<Current as Jumps>::BranchTargets, NoJump>;
+pub(crate) type Targets = Result<<Arch as Jumps>::BranchTargets, NoJump>;
 
 /// The most jumps that are written before the registry is unlocked for others. The kernel's text
 /// poking writes as many at once.

@@ -22,12 +22,12 @@ use super::{
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::contract::Jumps;
 use crate::{
-    arch::Current,
+    arch::Arch,
     contract::Machine,
     prelude::*,
     sys::{
         flags::AtomicArmed,
-        preempt::Pinned,
+        preempt::PreemptOff,
         probe::{
             Chain,
             Probe, //
@@ -50,7 +50,7 @@ use core::{
 };
 
 /// The prepared instruction of a point: its original bytes, and how it is executed.
-pub(crate) type ArchInsn = <Current as Machine>::ArchInsn;
+pub(crate) type ArchInsn = <Arch as Machine>::ArchInsn;
 
 /// The kind of a probe point: how it is hit. `T` is the data of a point that a breakpoint hits: the
 /// prepared instruction or, before it is prepared, the nearest known start of an instruction.
@@ -158,18 +158,18 @@ static POINTS: Table<Point> = Table::empty();
 
 /// Finds the point at an address, for a hit. The caller stays on the CPU.
 #[inline(always)]
-pub(crate) fn find(at: TextAddr, pinned: &Pinned) -> Option<&Point> {
+pub(crate) fn find(at: TextAddr, pinned: &PreemptOff) -> Option<&Point> {
     POINTS.find(at, pinned)
 }
 
 /// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`find`].
-pub(crate) fn newest(at: TextAddr, pinned: &Pinned) -> Option<&Probe> {
+pub(crate) fn newest(at: TextAddr, pinned: &PreemptOff) -> Option<&Probe> {
     find(at, pinned)?.probes.iter().next()
 }
 
 /// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
 #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
-pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &Pinned) -> bool {
+pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &PreemptOff) -> bool {
     let point = find(at, pinned);
     point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
@@ -264,7 +264,7 @@ impl Points {
     /// Returns the points whose jumps would overwrite `at`.
     pub(crate) fn jumps_that_may_cover(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
         let before =
-            (1..Current::MAX_OPTIMIZED_LEN).filter_map(move |distance| at.before(distance).ok());
+            (1..Arch::MAX_OPTIMIZED_LEN).filter_map(move |distance| at.before(distance).ok());
         before.filter_map(|at| self.get(at))
     }
 

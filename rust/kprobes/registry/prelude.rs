@@ -17,7 +17,7 @@ pub(crate) use super::{
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) use crate::contract::Jumps;
 pub(crate) use crate::{
-    arch::Current,
+    arch::Arch,
     contract::{
         Isa,
         Machine, //
@@ -27,7 +27,7 @@ pub(crate) use crate::{
         flags::Armed,
         preempt::{
             Context,
-            Pinned, //
+            PreemptOff, //
         },
         probe::{
             Flag,

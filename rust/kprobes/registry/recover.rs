@@ -12,11 +12,11 @@ use crate::sys::text;
 /// whether a probe point with a breakpoint is at `at`.
 ///
 /// On the hit path.
-pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &Pinned) -> bool {
+pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &PreemptOff) -> bool {
     // If the text of a point was freed, other code may be at its address now.
     let point = points::find(at, pinned).filter(|point| !point.gone.get());
     let prepared = point.and_then(Point::prepared);
-    let recovered = prepared.map(|prepared| Current::recover(prepared, code));
+    let recovered = prepared.map(|prepared| Arch::recover(prepared, code));
     recovered.is_some()
 }
 
@@ -27,13 +27,13 @@ impl Points {
         text::read(from, code)?;
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
         self.recover_from_jumps(from, code);
-        if !Current::is_breakpoint(code) {
+        if !Arch::is_breakpoint(code) {
             return Some(());
         }
         let point = self.get(from).map(|found| found.point);
         let armed = point.filter(|point| point.armed.is(Armed::Breakpoint));
         if let Some(prepared) = armed.and_then(Point::prepared) {
-            Current::recover(prepared, code);
+            Arch::recover(prepared, code);
         } else if text::is_debugged(from) {
             return None;
         }
@@ -49,19 +49,19 @@ impl Points {
         self.recover_insn(from, code)?;
         for offset in 1..code.len() {
             let rest = code.get_mut(offset..)?;
-            if !Current::is_jump(rest) && !Current::is_breakpoint(rest) {
+            if !Arch::is_jump(rest) && !Arch::is_breakpoint(rest) {
                 continue;
             }
             let at = from.after(offset as u64).ok()?;
             let Some(point) = self.get(at) else {
-                if Current::is_breakpoint(rest) && text::is_debugged(at) {
+                if Arch::is_breakpoint(rest) && text::is_debugged(at) {
                     return None;
                 }
                 continue;
             };
             let prepared = point.prepared();
             if let Some(prepared) = prepared.filter(|_| point.armed.is(Armed::Breakpoint)) {
-                Current::recover(prepared, rest);
+                Arch::recover(prepared, rest);
             }
             recover_from_jump(point, from, code);
         }
@@ -82,6 +82,6 @@ impl Points {
 fn recover_from_jump(point: PointRef<'_>, from: TextAddr, code: &mut [u8]) {
     let jump = point.jump.jump();
     if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
-        Current::recover_jump(point.at, &jump.detour, from, code);
+        Arch::recover_jump(point.at, &jump.detour, from, code);
     }
 }

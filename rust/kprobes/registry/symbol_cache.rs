@@ -82,7 +82,7 @@ impl SymbolCache {
         let behind = self.starts.partition_point(|&other| other <= at);
         let proved = behind.checked_sub(1).and_then(|last| self.starts.get(last));
         let known = [table, proved.copied()].into_iter().flatten();
-        let known = known.filter(|_| !Current::DATA_IN_TEXT);
+        let known = known.filter(|_| !Arch::DATA_IN_TEXT);
         known.fold(function.text.start(), TextAddr::max)
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         }
         let mut reached = start;
         for &one in starts.iter().rev() {
-            match Current::check_boundary(reached, one, &mut read) {
+            match Arch::check_boundary(reached, one, &mut read) {
                 Ok(()) => count.right += 1,
                 Err(Refusal::NotABoundary) => {
                     pr_warn!("inside an instruction: {:x}\n", one.get());
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn nearest_known_start_is_used() -> Result<(), Refusal> {
-        if Current::DATA_IN_TEXT {
+        if Arch::DATA_IN_TEXT {
             return Ok(());
         }
         let mut cache = SymbolCache::with_room(2)?;

@@ -43,7 +43,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     // SAFETY: By the precondition a return probe begins with `p`, and only the hit uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
     // SAFETY: By the precondition preemption is off, and a function's entry was hit.
-    unsafe { preempt::pinned(|pinned| hit::entered(probe, registers, pinned)) };
+    unsafe { preempt::already_off(|pinned| hit::entered(probe, registers, pinned)) };
     0
 }
 
@@ -58,7 +58,7 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     // them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::pinned(|pinned| hit::returned(registers, pinned)) }
+    unsafe { preempt::already_off(|pinned| hit::returned(registers, pinned)) }
 }
 
 /// # Safety
@@ -71,7 +71,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
     frame: usize,
     cur: *mut *mut bindings::llist_node,
 ) -> usize {
-    let pinned = Pinned::new();
+    let pinned = PreemptOff::new();
     // SAFETY: The task is not freed, by the precondition.
     if cur.is_null() || unsafe { bindings::rust_kprobes_runs_elsewhere(tsk) } {
         return 0;
@@ -94,7 +94,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
 #[export]
 unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
     // SAFETY: By the precondition no other code uses the list of the task.
-    hit::give_back(unsafe { List::of(tk) }, None, &Pinned::new());
+    hit::give_back(unsafe { List::of(tk) }, None, &PreemptOff::new());
 }
 
 /// # Safety
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(register(&mut probe(c"kernel_clone", 0, 4097)), E2BIG);
         assert_eq!(register(&mut probe(c"kernel_clone", 9, 0)), EINVAL);
         assert_eq!(register(&mut probe(c"no_such_function", 0, 0)), ENOENT);
-        for never in Current::KRETPROBE_BLACKLIST {
+        for never in Arch::KRETPROBE_BLACKLIST {
             assert_eq!(register(&mut probe(never, 0, 0)), EINVAL);
         }
         // SAFETY: NULL is allowed.

@@ -27,11 +27,11 @@ use crate::hit::handlers;
 ///
 /// `registers` are the registers of a hit at the entry of the function.
 #[inline(always)]
-pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &Pinned) {
+pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &PreemptOff) {
     let Some(pool) = probe.pool() else {
         return probe.miss();
     };
-    match pool.take(Current::cpu(pinned)) {
+    match pool.take(Arch::cpu(pinned)) {
         Some(taken) if probe.has_entry_handler() => call_client(probe, taken, registers, pinned),
         Some(taken) => hook(taken, registers, pinned),
         None => search(probe, pool, registers, pinned),
@@ -40,7 +40,12 @@ pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pin
 
 /// Calls the client's entry handler, which may refuse the call.
 #[inline(never)]
-fn call_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
+fn call_client(
+    probe: &ReturnProbe,
+    taken: Taken<'_>,
+    registers: &mut Registers,
+    pinned: &PreemptOff,
+) {
     if probe.run_entry_handler(taken.instance(), registers) {
         hook(taken, registers, pinned);
     } else {
@@ -51,8 +56,8 @@ fn call_client(probe: &ReturnProbe, taken: Taken<'_>, registers: &mut Registers,
 /// Handles a hit of the entry where this CPU's own block has no free instance.
 #[cold]
 #[inline(never)]
-fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &Pinned) {
-    match pool.search(Current::cpu(pinned)) {
+fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &PreemptOff) {
+    match pool.search(Arch::cpu(pinned)) {
         Some(taken) => call_client(probe, taken, registers, pinned),
         None => probe.miss(),
     }
@@ -61,13 +66,13 @@ fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &
 /// Hooks the return. Adds the instance to the list before it changes the stack: an unwinder that
 /// interrupts this must find the instance.
 #[inline(always)]
-fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
-    let frame = Current::return_frame(registers);
+fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff) {
+    let frame = Arch::return_frame(registers);
     // SAFETY: By the precondition of `entered`, the registers are those of a function's entry.
-    let to = unsafe { Current::returns_to(registers) };
+    let to = unsafe { Arch::returns_to(registers) };
     List::of_this_task(pinned).push(taken, frame, to);
     // SAFETY: As before.
-    unsafe { Current::hook_return(registers) };
+    unsafe { Arch::hook_return(registers) };
 }
 
 /// Handles a return to the trampoline: calls the handlers, and makes the task continue at the real
@@ -80,13 +85,13 @@ fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &Pinned) {
 ///
 /// `registers` are the registers that the trampoline has saved.
 #[inline(always)]
-pub(super) unsafe fn returned(registers: &mut Registers, pinned: &Pinned) {
-    let frame = Current::frame_returned(registers);
+pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
+    let frame = Arch::frame_returned(registers);
     let Some(instance) = List::of_this_task(pinned).latest() else {
         return report::no_return_address();
     };
     let to = instance.return_address();
-    if to == Current::trampoline() || instance.frame() != frame {
+    if to == Arch::trampoline() || instance.frame() != frame {
         return all_returned(registers, frame, pinned);
     }
     // The owner is not freed before the end of this function, even if it is unregistered meanwhile.
@@ -94,24 +99,24 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &Pinned) {
         return all_returned(registers, frame, pinned);
     };
     let (handler, entry) = (probe.handler(), probe.entry_probe());
-    if handler.is_some() && (Current::handles_hit(pinned) || entry.has_fault_handler()) {
+    if handler.is_some() && (Arch::handles_hit(pinned) || entry.has_fault_handler()) {
         return all_returned(registers, frame, pinned);
     }
-    Current::show_return_address(registers, to);
+    Arch::show_return_address(registers, to);
     if let Some(handler) = handler {
-        Current::set_current_probe(Some(entry.as_current()), pinned);
+        Arch::set_current_probe(Some(entry.as_current()), pinned);
         handler(instance, registers);
-        Current::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, pinned);
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
-    unsafe { Current::unhook_return(registers, to) };
+    unsafe { Arch::unhook_return(registers, to) };
     List::of_this_task(pinned).pop(instance).give_back();
 }
 
 /// Handles a return to the trampoline for any number of clients, registered or not.
 #[cold]
 #[inline(never)]
-fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
+fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
     let list = List::of_this_task(pinned);
     // Calls that never returned may be in front of the one that returns now.
     let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
@@ -119,7 +124,7 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
         return report::no_return_address();
     };
     let to = last.return_address();
-    Current::show_return_address(registers, to);
+    Arch::show_return_address(registers, to);
     let mut next = list.latest();
     while let Some(instance) = next {
         if instance.frame() != frame {
@@ -130,12 +135,12 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &Pinned) {
         next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
     // SAFETY: The trampoline has saved the registers, by the precondition of `returned`.
-    unsafe { Current::unhook_return(registers, to) };
+    unsafe { Arch::unhook_return(registers, to) };
     give_back(list, Some(last), pinned);
 }
 
 /// Removes the instances from a list, up to `last` or all of them, and gives them back.
-pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &Pinned) {
+pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &PreemptOff) {
     let last = last.map(core::ptr::from_ref);
     while let Some(instance) = list.latest() {
         let is_last = last == Some(core::ptr::from_ref(instance));
@@ -148,14 +153,14 @@ pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &Pinned) {
 
 /// Returns the first instance, from this one to older ones, that has the real return address.
 fn with_address(mut instance: &Instance) -> Option<&Instance> {
-    while instance.return_address() == Current::trampoline() {
+    while instance.return_address() == Arch::trampoline() {
         instance = instance.older()?;
     }
     Some(instance)
 }
 
 /// Calls the client's handler for the return.
-fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinned: &Pinned) {
+fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinned: &PreemptOff) {
     let Some(probe) = instance.pool().owner(pinned) else {
         return;
     };
@@ -163,14 +168,14 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
         return;
     };
     instance.set_return_address(to);
-    let context = &Current::this_cpu(pinned).context;
-    let (outer, outer_context) = (Current::current_probe(pinned), context.get());
+    let context = &Arch::this_cpu(pinned).context;
+    let (outer, outer_context) = (Arch::current_probe(pinned), context.get());
     handlers::make_current(probe.entry_probe(), pinned);
     handler(instance, registers);
     // No fault handler is called for faults of an interrupt that comes now.
-    Current::set_current_probe(this_cpu::busy(), pinned);
+    Arch::set_current_probe(this_cpu::busy(), pinned);
     context.set(outer_context);
-    Current::set_current_probe(outer, pinned);
+    Arch::set_current_probe(outer, pinned);
 }
 
 /// Finds the instance with this frame among the instances older than `last`, or among all if `last`
@@ -179,12 +184,12 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
 /// `last` may be stale: if the unwinder was preempted and the task has run, another call may use
 /// that instance now. So `last` is only compared with the instances in the list; if none is equal,
 /// nothing is found. If the task begins to run now, the memory of its instances is not freed for a
-/// grace period, so not while the caller is pinned.
+/// grace period, so not while preemption is off.
 pub(super) fn find<'a>(
     list: &'a List,
     last: *mut Link,
     frame: usize,
-    _pinned: &'a Pinned,
+    _pinned: &'a PreemptOff,
 ) -> Option<(&'a Instance, usize)> {
     let mut next = list.latest();
     let mut passed = last.is_null();

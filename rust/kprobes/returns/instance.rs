@@ -141,9 +141,9 @@ const _: () = assert!(size_of::<List>() == size_of::<bindings::llist_head>());
 impl List {
     /// Returns the list of this task.
     #[inline(always)]
-    pub(super) fn of_this_task(pinned: &Pinned) -> &Self {
+    pub(super) fn of_this_task(pinned: &PreemptOff) -> &Self {
         // SAFETY: `rethooks` returns this task's list, and a task is not freed while it runs.
-        unsafe { &*Current::rethooks(pinned).cast() }
+        unsafe { &*Arch::rethooks(pinned).cast() }
     }
 
     /// Returns the list of a task.

@@ -52,7 +52,7 @@ mod stage;
 
 // Names that the files of this folder use: they begin with `use super::*`.
 use crate::{
-    arch::Current,
+    arch::Arch,
     atomics::{
         AtomicBool,
         AtomicI32,

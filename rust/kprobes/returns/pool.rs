@@ -329,7 +329,7 @@ impl Pool {
     /// Returns the owner, unless the probe was unregistered. The owner is not freed for a grace
     /// period after that, so not while preemption is off.
     #[inline(always)]
-    pub(super) fn owner<'a>(&self, _pinned: &'a Pinned) -> Option<&'a ReturnProbe> {
+    pub(super) fn owner<'a>(&self, _pinned: &'a PreemptOff) -> Option<&'a ReturnProbe> {
         if self.is_killed() {
             return None;
         }
@@ -365,7 +365,7 @@ impl Taken<'_> {
     }
 
     /// Gives the instance back to a pool that may have been killed.
-    pub(super) fn give_back_late(self, _pinned: &Pinned) {
+    pub(super) fn give_back_late(self, _pinned: &PreemptOff) {
         // The pool is not freed for a grace period after its last instance was given back.
         let pool = self.instance().pool();
         self.give_back();

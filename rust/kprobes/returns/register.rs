@@ -53,10 +53,10 @@ fn prepare(
     found: &mut Option<TextAddr>,
 ) -> Result<(), Refusal> {
     let at = register::unregistered_entry(points, probe.entry_probe(), found)?;
-    let mut never = Current::KRETPROBE_BLACKLIST
+    let mut never = Arch::KRETPROBE_BLACKLIST
         .iter()
         .filter_map(|name| symbols::lookup(name));
-    if never.any(|start| Current::adjust_addr(start, 0).is_some_and(|never| never.at == at)) {
+    if never.any(|start| Arch::adjust_addr(start, 0).is_some_and(|never| never.at == at)) {
         return Err(Refusal::Blacklisted);
     }
     probe.begin_registration()

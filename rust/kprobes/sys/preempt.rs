@@ -11,14 +11,14 @@ use kernel::{
     types::NotThreadSafe, //
 };
 
-/// Evidence that preemption is off, so that the task stays on its CPU.
+/// Evidence that preemption is off: the task is pinned to its CPU.
 ///
 /// # Invariants
 ///
 /// This task has disabled preemption once for this value.
-pub(crate) struct Pinned(NotThreadSafe);
+pub(crate) struct PreemptOff(NotThreadSafe);
 
-impl Pinned {
+impl PreemptOff {
     /// Disables preemption until the value is dropped.
     pub(crate) fn new() -> Self {
         // SAFETY: The function may be called from any context.
@@ -27,16 +27,16 @@ impl Pinned {
         Self(NotThreadSafe)
     }
 
-    /// Leaves preemption disabled; [`resume`](Pinned::resume) returns the value later.
+    /// Leaves preemption disabled; [`resume`](PreemptOff::resume) returns the value later.
     pub(crate) fn keep_disabled(self) {
         core::mem::forget(self);
     }
 
-    /// Returns the value that this task gave to [`keep_disabled`](Pinned::keep_disabled) earlier.
+    /// Returns the value that this task gave to [`keep_disabled`](PreemptOff::keep_disabled).
     ///
     /// # Safety
     ///
-    /// This task has called [`keep_disabled`](Pinned::keep_disabled) once more often than this
+    /// This task has called [`keep_disabled`](PreemptOff::keep_disabled) once more often than this
     /// function.
     pub(crate) unsafe fn resume() -> Self {
         // INVARIANT: By the precondition, a call of `keep_disabled` has left preemption disabled.
@@ -52,7 +52,7 @@ pub(crate) struct Context(c_uint);
 
 impl Context {
     /// Returns the context of the caller.
-    pub(crate) fn now(_pinned: &Pinned) -> Self {
+    pub(crate) fn now(_pinned: &PreemptOff) -> Self {
         // SAFETY: The function may be called from any context.
         Self(unsafe { bindings::rust_kprobes_context() })
     }
@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// Returns the context of the code that the caller, the trap of a breakpoint, has interrupted.
-    pub(crate) fn interrupted(_pinned: &Pinned) -> Self {
+    pub(crate) fn interrupted(_pinned: &PreemptOff) -> Self {
         // SAFETY: The function only computes a number, which has no meaning outside of a trap.
         Self(unsafe { bindings::rust_kprobes_interrupted_context() })
     }
@@ -75,10 +75,10 @@ impl Context {
 ///
 /// Until the function returns, this task cannot be preempted.
 #[inline(always)]
-pub(crate) unsafe fn pinned<T>(work: impl FnOnce(&Pinned) -> T) -> T {
+pub(crate) unsafe fn already_off<T>(work: impl FnOnce(&PreemptOff) -> T) -> T {
     // INVARIANT: By the precondition preemption is off. The caller enables it again:
     // `keep_disabled` keeps this value from enabling it.
-    let pinned = Pinned(NotThreadSafe);
+    let pinned = PreemptOff(NotThreadSafe);
     let result = work(&pinned);
     pinned.keep_disabled();
     result
@@ -96,7 +96,7 @@ pub(crate) fn synchronize_rcu() {
     kernel::sync::rcu::synchronize_rcu();
 }
 
-impl Drop for Pinned {
+impl Drop for PreemptOff {
     fn drop(&mut self) {
         // SAFETY: By the invariant preemption was disabled for this value, which is dropped now.
         unsafe { bindings::rust_kprobes_preempt_enable() };

@@ -3,7 +3,7 @@
 //! The names that nearly every file with access to C uses.
 
 pub(crate) use super::{
-    preempt::Pinned,
+    preempt::PreemptOff,
     Registers, //
 };
 pub(crate) use crate::prelude::*;

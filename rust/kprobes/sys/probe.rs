@@ -357,7 +357,7 @@ impl CurrentProbe {
     }
 
     /// Returns the probe. The caller stays on the CPU that handles its hit.
-    pub(crate) fn probe(self, _pinned: &Pinned) -> &Probe {
+    pub(crate) fn probe(self, _pinned: &PreemptOff) -> &Probe {
         // SAFETY: By the invariant the probe is not freed while this CPU handles its hit.
         unsafe { self.0.as_ref() }
     }

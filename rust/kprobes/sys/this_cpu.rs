@@ -132,7 +132,7 @@ impl JprobeState {
 
     /// Prepares the entry of the handler. Preemption stays off when the caller returns.
     pub(crate) fn begin_handler(&self) {
-        Pinned::new().keep_disabled();
+        PreemptOff::new().keep_disabled();
         self.pinned.set(true);
     }
 
@@ -142,7 +142,7 @@ impl JprobeState {
         unsafe { bindings::rust_kprobes_graph_go_on() };
         if self.pinned.replace(false) {
             // SAFETY: `begin_handler` has left preemption off, so the task is still on this CPU.
-            drop(unsafe { Pinned::resume() });
+            drop(unsafe { PreemptOff::resume() });
             preempt::resched_soon();
         }
     }

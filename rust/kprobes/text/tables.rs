@@ -64,8 +64,8 @@ pub(super) fn entries(
     text: TextRange,
 ) -> Result<KVVec<TextEntry>, Refusal> {
     Reader::<TextEntry>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or not freed, as it is pinned. `add_entry` is called with
-        // `data`, a reader of entries that no other code uses meanwhile. The caller may sleep.
+        // SAFETY: The module is NULL, or the caller has a reference to it. `add_entry` is called
+        // with `data`, a reader of entries that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_text_metadata(module, Some(add_entry), data) };
     })
 }
@@ -73,8 +73,8 @@ pub(super) fn entries(
 /// Returns the symbols of `module`, or of the kernel, in `text`, in order.
 pub(super) fn symbols(module: Option<&ModRef>, text: TextRange) -> Result<KVVec<Symbol>, Refusal> {
     Reader::<Symbol>::read(module, text, |module, data| {
-        // SAFETY: The module is NULL or not freed, as it is pinned. `add_symbol` is called with
-        // `data`, a reader of symbols that no other code uses meanwhile. The caller may sleep.
+        // SAFETY: The module is NULL, or the caller has a reference to it. `add_symbol` is called
+        // with `data`, a reader of symbols that no other code uses meanwhile. The caller may sleep.
         unsafe { bindings::rust_kprobes_each_symbol(module, Some(add_symbol), data) };
     })
 }

@@ -9,7 +9,7 @@ its `use` and its paths from crate:: name; `mod`, `pub use` and tests do not cou
 
 Walks: whoever follows one of WALKS through the code enters at most so many files. A
 walk goes from a function to those that its body calls: of the same file, of an
-imported one, of the back end by `Current::`, or a method that one file alone has,
+imported one, of the back end by `Arch::`, or a method that one file alone has,
 save for those that are CORE's as well. It stops at what only a failure, a jump or a
 nested hit needs, and does not enter SERVICE: what answers a question from below the
 registry, words, and the decoder.
@@ -37,7 +37,7 @@ CALL = re.compile(r'(\.\s*)?((?:\w+::)*)\b(\w+)\b(\()?')
 
 def module(name: str) -> str:
     """The path of a file's module in the crate."""
-    path = name.replace('arch/x86/kprobes', 'crate/arch/current').replace('rust/kprobes', 'crate')
+    path = name.replace('arch/x86/kprobes', 'crate/arch/selected').replace('rust/kprobes', 'crate')
     return re.sub(r'(/mod)?\.rs$', '', path).replace('/', '::')
 
 
@@ -127,7 +127,7 @@ class Crate:
             if dot:
                 targets = [one for one in self.files if name in one.functions]
                 targets = [file] if file in targets else targets if len(targets) == 1 else []
-            elif path == 'Current::':
+            elif path == 'Arch::':
                 targets = [one for one in self.files if one.name.startswith('arch/')]
             else:
                 used = self.file(file.imports.get(first, ''))

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     slots,
-    sys::preempt::Pinned, //
+    sys::preempt::PreemptOff, //
 };
 use core::sync::atomic::Ordering;
 use kernel::page::PAGE_SIZE;
@@ -130,7 +130,7 @@ mod cases {
         // SAFETY: Only looks the address up.
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
-        let pinned = Pinned::new();
+        let pinned = PreemptOff::new();
         let mut pages = (0..).map_while(|number| slots::page(number, &pinned));
         let of = pages.find_map(|(one, name)| (one == page).then_some(name));
         drop(pinned);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     slots::DETOURS,
-    sys::preempt::Pinned, //
+    sys::preempt::PreemptOff, //
 };
 use core::{
     ops::Range,
@@ -118,7 +118,7 @@ fn step(function: TextAddr) -> State {
     // SAFETY: It is taken out again below.
     unsafe { bindings::register_die_notifier(&mut block) };
     // Another task would be stepped as well.
-    let pinned = Pinned::new();
+    let pinned = PreemptOff::new();
     let end = State::pattern(TRAP).run(function);
     drop(pinned);
     // SAFETY: It is there.

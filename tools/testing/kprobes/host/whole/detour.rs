@@ -3,7 +3,7 @@
 // Detours that are none: what is written to the text is real, where it leads is known to who plays
 // a CPU.
 
-use super::Current;
+use super::Arch;
 use crate::{
     contract::{
         ForEachPoint,
@@ -26,7 +26,7 @@ use crate::{
     sys::{
         preempt::{
             self,
-            Pinned, //
+            PreemptOff, //
         },
         probe::Chain,
         text::Lock, //
@@ -68,7 +68,7 @@ fn synchronize() {
 }
 
 // SAFETY: Nobody runs any of it.
-unsafe impl Jumps for Current {
+unsafe impl Jumps for Arch {
     type Detour = KBox<Page>;
     type BranchTargets = ();
 
@@ -157,7 +157,7 @@ unsafe impl Jumps for Current {
         synchronize();
     }
 
-    fn detour_origin(_at: TextAddr, _pinned: &Pinned) -> Option<(TextAddr, usize)> {
+    fn detour_origin(_at: TextAddr, _pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         None
     }
 
@@ -185,5 +185,5 @@ unsafe extern "C" fn rust_kprobes_jumped(page: usize, registers: *mut bindings::
         return;
     };
     // SAFETY: Nothing else runs on this CPU.
-    unsafe { preempt::pinned(|pinned| jump::jumped(probes, registers, pinned)) };
+    unsafe { preempt::already_off(|pinned| jump::jumped(probes, registers, pinned)) };
 }

@@ -3,10 +3,10 @@
 // How returns are hooked where there is no machine code: Miri has none. What `arch/x86` reads of
 // its CPU is read from the kernel's variables; the rest is the same.
 
-use super::Current;
+use super::Arch;
 use crate::{
     contract::Returns,
-    sys::preempt::Pinned, //
+    sys::preempt::PreemptOff, //
 };
 use core::ffi::CStr;
 use kernel::{
@@ -15,15 +15,15 @@ use kernel::{
 };
 
 // SAFETY: There is one CPU, which stays in its task until a test says otherwise.
-unsafe impl Returns for Current {
+unsafe impl Returns for Arch {
     const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[c"__switch_to"];
 
-    fn cpu(_pinned: &Pinned) -> usize {
+    fn cpu(_pinned: &PreemptOff) -> usize {
         // SAFETY: Nothing else runs.
         unsafe { (&raw const bindings::cpu_number).read() as usize }
     }
 
-    fn rethooks(_pinned: &Pinned) -> *const bindings::llist_head {
+    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: Nothing else runs.
         let task = unsafe { (&raw const bindings::current_task).read() };
         // SAFETY: It is this task, which stays while it runs.

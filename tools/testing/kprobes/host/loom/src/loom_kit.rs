@@ -11,7 +11,7 @@ pub(crate) use crate::{
     },
     memory::{
         self,
-        Pinned, //
+        PreemptOff, //
     },
     model::addr::TextAddr,
 };

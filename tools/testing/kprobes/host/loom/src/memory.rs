@@ -167,9 +167,9 @@ pub(crate) fn synchronize_rcu() {
     reclaim();
 }
 
-pub(crate) struct Pinned(Option<Reading>);
+pub(crate) struct PreemptOff(Option<Reading>);
 
-impl Pinned {
+impl PreemptOff {
     pub(crate) fn new() -> Self {
         let readers = READERS.with_borrow(|readers| readers.clone());
         Self(readers.map(|readers| readers.read_side()))

@@ -8,7 +8,7 @@ pub(crate) mod flags;
 pub(crate) mod prelude {
     pub(crate) use crate::{
         bindings,
-        memory::Pinned,
+        memory::PreemptOff,
         prelude::*, //
     };
 }

@@ -32,7 +32,7 @@ fn neighbours<const N: usize>(home: u64) -> [TextAddr; N] {
 
 /// Does a reader find an entry for the address, and is it one as long as the section lasts?
 fn finds(table: &Table<usize>, at: TextAddr) -> bool {
-    let pinned = Pinned::new();
+    let pinned = PreemptOff::new();
     let Some(entry) = table.find(at, &pinned) else {
         return false;
     };

@@ -52,7 +52,7 @@ fn insert(writer: &mut Writer<usize>, at: TextAddr, mark: usize) -> Result<(), R
 }
 
 fn found(table: &Table<usize>, at: TextAddr) -> Option<usize> {
-    table.find(at, &Pinned::new()).copied()
+    table.find(at, &PreemptOff::new()).copied()
 }
 
 /// The words on the ways to all entries, and on the longest.
