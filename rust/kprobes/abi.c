@@ -199,7 +199,7 @@ void __kprobes rust_kprobes_cpus_read_unlock(void)
  * is called with interrupts off: if the scheduler hits a probe with a jump, the
  * end of that detour does not call the scheduler again.
  */
-void __kprobes rust_kprobes_detour_resched(void)
+void __kprobes rust_kprobes_resched(void)
 {
 	if (irqs_disabled())
 		return;
@@ -378,7 +378,7 @@ early_initcall(register_kprobes_module_events);
 	     entry < OF(module, first + (module)->count, __stop_##table);	\
 	     entry++)
 
-static void __kprobes each_fixup(struct module *module, rust_kprobes_tell tell,
+static void __kprobes each_fixup(struct module *module, rust_kprobes_metadata_fn tell,
 				 void *data)
 {
 	struct exception_table_entry *entry;
@@ -395,7 +395,7 @@ static void __kprobes each_fixup(struct module *module, rust_kprobes_tell tell,
 
 #ifdef CONFIG_JUMP_LABEL
 static void __kprobes each_jump_label(struct module *module,
-				      rust_kprobes_tell tell, void *data)
+				      rust_kprobes_metadata_fn tell, void *data)
 {
 	bool init_gone = OF(module, state != MODULE_STATE_COMING,
 			    system_state >= SYSTEM_FREEING_INITMEM);
@@ -417,7 +417,7 @@ static void __kprobes each_jump_label(struct module *module,
 
 /* Calls @tell for all table entries of a module, or of the kernel for NULL. */
 void __kprobes rust_kprobes_text_metadata(struct module *module,
-					  rust_kprobes_tell tell, void *data)
+					  rust_kprobes_metadata_fn tell, void *data)
 {
 	each_fixup(module, tell, data);
 #ifdef CONFIG_JUMP_LABEL
@@ -445,7 +445,7 @@ void __kprobes rust_kprobes_text_metadata(struct module *module,
 
 /* Calls @tell for each symbol of a module, or of the kernel for NULL. */
 int __kprobes rust_kprobes_each_symbol(struct module *module,
-				       rust_kprobes_symbol tell, void *data)
+				       rust_kprobes_symbol_fn tell, void *data)
 {
 	if (!module)
 		return kallsyms_on_each_symbol(tell, data);

@@ -136,13 +136,13 @@ enum {
 };
 
 /* @len: the number of bytes that other code changes, or traps on. */
-typedef void (*rust_kprobes_tell)(void *data, unsigned int kind, const void *at,
+typedef void (*rust_kprobes_metadata_fn)(void *data, unsigned int kind, const void *at,
 				  size_t len);
-void rust_kprobes_text_metadata(struct module *module, rust_kprobes_tell tell,
+void rust_kprobes_text_metadata(struct module *module, rust_kprobes_metadata_fn tell,
 				void *data);
-typedef int (*rust_kprobes_symbol)(void *data, const char *name,
+typedef int (*rust_kprobes_symbol_fn)(void *data, const char *name,
 				   unsigned long at);
-int rust_kprobes_each_symbol(struct module *module, rust_kprobes_symbol tell,
+int rust_kprobes_each_symbol(struct module *module, rust_kprobes_symbol_fn tell,
 			     void *data);
 
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
@@ -173,7 +173,7 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 bool kasan_byte_accessible(const void *addr);
 
 void rust_kprobes_detour_hit(const unsigned long *chain_word, struct pt_regs *regs);
-void rust_kprobes_detour_resched(void);
+void rust_kprobes_resched(void);
 void rust_kprobes_optimize(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);

@@ -23,7 +23,7 @@
 //! - If a copy ends in a jump, or the slot has a detour, a task may have been preempted in the
 //!   slot. The slot is free after a grace period of Tasks RCU (`call_rcu_tasks()`). That may take
 //!   long, so each pool counts the slots that wait. At a limit it allows no more jumps: see
-//!   [`may_defer_free`](Pool::may_defer_free).
+//!   [`may_end_in_jump`](Pool::may_end_in_jump).
 //!
 //! [`free_unused`] frees the pages that have no slot in use, at the end of each unregistration and
 //! of each pass of the worker, which a slot that has waited wakes. Changing the protection of a
@@ -163,7 +163,7 @@ impl Pool {
     }
 
     /// Returns whether code in another slot may end in a jump.
-    pub(crate) fn may_defer_free(&self) -> bool {
+    pub(crate) fn may_end_in_jump(&self) -> bool {
         self.pending.load(Ordering::Relaxed) < MOST_PENDING
     }
 
@@ -399,7 +399,7 @@ unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
 ///
 /// # Invariants
 ///
-/// Without the bit [`DEFERRED_FREE`], `page` is the address of a page, which is not freed, since
+/// Without the bit [`ENDS_IN_JUMP`], `page` is the address of a page, which is not freed, since
 /// this slot of it is not free.
 pub(crate) struct Slot {
     page: NonNull<Page>,
@@ -408,8 +408,8 @@ pub(crate) struct Slot {
 
 /// The bit of a page's address that says that code in the slot ends in a jump. A field of its own
 /// would make [`Slot`], and so each probe point, a word larger.
-const DEFERRED_FREE: usize = 1;
-const _: () = assert!(align_of::<Page>() > DEFERRED_FREE);
+const ENDS_IN_JUMP: usize = 1;
+const _: () = assert!(align_of::<Page>() > ENDS_IN_JUMP);
 
 // SAFETY: A page may be used by any task.
 unsafe impl Send for Slot {}
@@ -429,14 +429,14 @@ impl Slot {
     }
 
     /// Notes that code in the slot ends in a jump.
-    pub(crate) fn set_deferred_free(&mut self) {
+    pub(crate) fn set_ends_in_jump(&mut self) {
         // INVARIANT: Only the bit changes.
-        self.page = self.page.map_addr(|page| page | DEFERRED_FREE);
+        self.page = self.page.map_addr(|page| page | ENDS_IN_JUMP);
     }
 
     /// Returns whether code in the slot ends in a jump.
-    pub(crate) fn has_deferred_free(&self) -> bool {
-        self.page.addr().get() & DEFERRED_FREE != 0
+    pub(crate) fn ends_in_jump(&self) -> bool {
+        self.page.addr().get() & ENDS_IN_JUMP != 0
     }
 
     /// Replaces the address of the instruction by another word, which is not zero.
@@ -467,7 +467,7 @@ impl Slot {
     }
 
     fn page(&self) -> &Page {
-        let page = self.page.as_ptr().map_addr(|page| page & !DEFERRED_FREE);
+        let page = self.page.as_ptr().map_addr(|page| page & !ENDS_IN_JUMP);
         // SAFETY: The page is not freed, by the invariant.
         unsafe { &*page }
     }
@@ -476,7 +476,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let (index, _) = slot_and_offset(self.at);
-        self.page().give_back(index, self.has_deferred_free());
+        self.page().give_back(index, self.ends_in_jump());
     }
 }
 
@@ -564,7 +564,7 @@ mod tests {
     fn pages_that_were_left_by_jumps_are_given_back() -> Result<(), Refusal> {
         let most = pages(&COPIES).max(COPIES.min_pages) + 1;
         let mut many = take(&COPIES, PAGES * COUNT)?;
-        many.iter_mut().for_each(Slot::set_deferred_free);
+        many.iter_mut().for_each(Slot::set_ends_in_jump);
         drop(many);
         assert!(pages(&COPIES) > most);
         let mut left = 300;

@@ -42,7 +42,7 @@ use super::{
         insn::Insn, //
     },
     machine::{
-        put,
+        poke,
         Arm, //
     },
     prepare::{
@@ -114,7 +114,7 @@ unsafe impl Jumps for Arm {
         };
         let reason = if metadata.may_fault(at) {
             Some(NoJumpReason::MayFault)
-        } else if !DETOURS.may_defer_free() {
+        } else if !DETOURS.may_end_in_jump() {
             Some(NoJumpReason::DetoursWait)
         } else {
             metadata.reserved_by(TextRange::with_len(at, 4)?)
@@ -130,12 +130,12 @@ unsafe impl Jumps for Arm {
     }
 
     fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| points(&mut |at, _, to| put(at, &to.jump, text));
+        let write = |text: &mut _| points(&mut |at, _, to| poke(at, &to.jump, text));
         Self::change_text(write, text);
     }
 
     fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| points(&mut |at, of, _| put(at, &of.breakpoint, text));
+        let write = |text: &mut _| points(&mut |at, of, _| poke(at, &of.breakpoint, text));
         Self::change_text(write, text);
     }
 
@@ -170,9 +170,9 @@ fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Resul
     let [at, next] = [of.at, of.next()].map(|at| at.get() as u32);
     let rest = [code[0], code[1], next, at, word, entry, to].map(u32::to_le_bytes);
     let code = Code::EMPTY.then(&saves)?.then(rest.as_flattened())?;
-    put(slot.at(), code.bytes(), text);
+    poke(slot.at(), code.bytes(), text);
     let jump = copy::jump(of.at, slot.at(), of.condition)?;
-    slot.set_deferred_free();
+    slot.set_ends_in_jump();
     slot.set_chain(None);
     Ok(Detour {
         slot,

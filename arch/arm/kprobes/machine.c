@@ -95,7 +95,7 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
  * by those of the probed code, and those of the trampoline of return probes by
  * those of the caller that the function returns to.
  */
-void __kprobes kprobe_original_regs(struct stackframe *frame)
+void __kprobes kprobe_unwind_original(struct stackframe *frame)
 {
 	const struct pt_regs *saved = (struct pt_regs *)frame->sp;
 	unsigned long pc;

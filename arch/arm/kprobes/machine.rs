@@ -145,11 +145,11 @@ unsafe impl Machine for Arm {
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |of| &of.breakpoint, text);
+        poke_each(points, |of| &of.breakpoint, text);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |of| &of.original, text);
+        poke_each(points, |of| &of.original, text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -204,7 +204,7 @@ unsafe impl Machine for Arm {
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         match &prepared.run {
             Run::Copy(slot) | Run::CopyOrEmulate(slot, _)
-                if slot.has_deferred_free()
+                if slot.ends_in_jump()
                     && !has_post_handler
                     && !in_it_block(saved_psr(registers)) =>
             {
@@ -285,7 +285,7 @@ fn emulate(
 }
 
 /// Replaces each instruction, and returns when every CPU sees that.
-fn put_each(
+fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
     code: fn(&ArchInsn) -> &[u8; 4],
     text: &mut text::Lock,
@@ -293,14 +293,14 @@ fn put_each(
     let mut points = points.peekable();
     if points.peek().is_some() {
         let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
-        let write = |text: &mut _| points.by_ref().for_each(|of| put(of.at, code(of), text));
+        let write = |text: &mut _| points.by_ref().for_each(|of| poke(of.at, code(of), text));
         Arm::change_text(write, text);
     }
 }
 
 /// Writes instructions to a slot that no CPU executes yet, or, in [`Machine::change_text`], to
 /// text.
-pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     // SAFETY: `at` is a probed address, or in a slot that the caller owns and that has room for the
     // code. Both are text.
     unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };

@@ -118,13 +118,13 @@ pub(super) fn prepare(
 /// Writes the copies of an instruction.
 fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-    let boosts = !fixup && COPIES.may_defer_free();
+    let boosts = !fixup && COPIES.may_end_in_jump();
     let mut slot = COPIES.take(at)?;
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
-        machine::put(slot.jump_copy(), boosted.bytes(), text);
-        slot.set_deferred_free();
+        machine::poke(slot.jump_copy(), boosted.bytes(), text);
+        slot.set_ends_in_jump();
     }
-    machine::put(slot.at(), insn.stepped()?.bytes(), text);
+    machine::poke(slot.at(), insn.stepped()?.bytes(), text);
     Ok(slot)
 }

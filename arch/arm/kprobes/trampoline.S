@@ -9,7 +9,7 @@
  * LR has the address in the detour to return to. The stack pointer of the probed
  * code need not be a multiple of eight, as C expects. An unwinder that begins with
  * the registers of an interrupt knows FP, SP, LR and PC only: where FP is not set,
- * kprobe_original_regs() translates them.
+ * kprobe_unwind_original() translates them.
  *
  * A detour is freed after a grace period of Tasks RCU, so no task may sleep here.
  * Preemption is off while handlers run.

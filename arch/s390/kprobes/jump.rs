@@ -38,7 +38,7 @@ use super::{
         BREAKPOINT,
         S390, //
     },
-    machine::put,
+    machine::poke,
     prepare::{
         is_percpu_register,
         ArchInsn,
@@ -118,8 +118,8 @@ impl Detour {
         append(&jump, at.after(LEN as u64)?)?;
         let shown = at.after(S390::TRAP_LEN)?.get().to_be_bytes();
         let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
-        put(slot.at(), code.bytes(), text);
-        slot.set_deferred_free();
+        poke(slot.at(), code.bytes(), text);
+        slot.set_ends_in_jump();
         slot.set_chain(None);
         Ok(Self {
             overwritten: insn.bytes(),
@@ -162,7 +162,7 @@ unsafe impl Jumps for S390 {
             .map_err(|_| NoJumpReason::CannotDecode)?
         {
             Some(NoJumpReason::PerCpuSection)
-        } else if !DETOURS.may_defer_free() {
+        } else if !DETOURS.may_end_in_jump() {
             Some(NoJumpReason::DetoursWait)
         } else {
             metadata.reserved_by(bytes)
@@ -223,7 +223,7 @@ fn write_each(
         points(&mut |at, _, detour| {
             let code = code(detour).get(part.clone()).unwrap_or_default();
             let at = at.get().wrapping_add(part.start as u64);
-            put(TextAddr::new(at), code, text);
+            poke(TextAddr::new(at), code, text);
         });
     };
     S390::change_text(write, text);

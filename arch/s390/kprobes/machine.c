@@ -63,7 +63,7 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
  * Replaces @ip and @sp, which are those of @regs, by the original ones if @ip is in
  * a copy of an instruction or in a detour.
  */
-void __kprobes kprobe_original_regs(const struct pt_regs *regs, unsigned long *ip,
+void __kprobes kprobe_unwind_original(const struct pt_regs *regs, unsigned long *ip,
 				    unsigned long *sp)
 {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
@@ -83,7 +83,7 @@ void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_re
 	rust_kprobes_detour_hit(chain_word, regs);
 	preempt_enable_no_resched_notrace();
 	if (should_resched(0))
-		rust_kprobes_detour_resched();
+		rust_kprobes_resched();
 }
 #endif
 
@@ -113,6 +113,6 @@ void __kprobes rust_kprobes_return(struct pt_regs *regs)
 	rust_kprobes_returned(regs);
 	preempt_enable_no_resched_notrace();
 	if (should_resched(0))
-		rust_kprobes_detour_resched();
+		rust_kprobes_resched();
 }
 #endif

@@ -109,11 +109,11 @@ unsafe impl Machine for S390 {
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |_| &BREAKPOINT, text);
+        poke_each(points, |_| &BREAKPOINT, text);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        put_each(points, |prepared| &prepared.first, text);
+        poke_each(points, |prepared| &prepared.first, text);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -162,7 +162,7 @@ unsafe impl Machine for S390 {
             Run::Copy => None,
         };
         let (next, to) = match (&prepared.slot, emulated) {
-            (Some(slot), None) if slot.has_deferred_free() && !has_post_handler => {
+            (Some(slot), None) if slot.ends_in_jump() && !has_post_handler => {
                 (Next::Redirected, slot.jump_copy())
             }
             (Some(slot), None) => {
@@ -223,7 +223,7 @@ fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
 }
 
 /// Replaces the first halfword of each instruction, and returns when every CPU sees that.
-fn put_each(
+fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
     halfword: fn(&ArchInsn) -> &[u8; 2],
     text: &mut text::Lock,
@@ -232,7 +232,7 @@ fn put_each(
     if points.peek().is_some() {
         let write = |text: &mut _| {
             for of in points.by_ref() {
-                put(of.at, halfword(of), text);
+                poke(of.at, halfword(of), text);
             }
         };
         S390::change_text(write, text);
@@ -240,7 +240,7 @@ fn put_each(
 }
 
 /// Writes to a slot that no CPU executes yet, or, in [`Machine::change_text`], to text.
-pub(super) fn put(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: `at` is a probed address, or a slot that the caller owns and that has room for the
     // code. Both are text.

@@ -101,7 +101,7 @@ pub(super) fn prepare(
             let slot = COPIES.take(at)?;
             let access = access.get(..insn.len()).unwrap_or_default();
             let code = Code::EMPTY.then(access)?.then(&BREAKPOINT)?;
-            machine::put(slot.at(), code.bytes(), text);
+            machine::poke(slot.at(), code.bytes(), text);
             Some(slot)
         }
         _ => None,
@@ -129,7 +129,7 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
     // instruction, so the exception table may have that address instead.
     let may_fault = fixup || text::has_fixup(at.after(len as u64)?);
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-    let boosts = !may_fault && COPIES.may_defer_free();
+    let boosts = !may_fault && COPIES.may_end_in_jump();
     let mut slot = COPIES.take(at)?;
     let moved = |to: TextAddr| {
         let moved = insn.moved(at, to)?.bytes();
@@ -140,9 +140,9 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
         let second = slot.jump_copy();
         let behind = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
-        machine::put(second, moved(second)?.then(&back.bytes())?.bytes(), text);
-        slot.set_deferred_free();
+        machine::poke(second, moved(second)?.then(&back.bytes())?.bytes(), text);
+        slot.set_ends_in_jump();
     }
-    machine::put(slot.at(), stepped.bytes(), text);
+    machine::poke(slot.at(), stepped.bytes(), text);
     Ok(slot)
 }

@@ -10,7 +10,7 @@
  * code is not known, and what is above its stack pointer may be in use, so the
  * frame here has no back chain: an unwinder then looks for saved registers, and
  * continues with them. Before the label rust_kprobes_detour_frame it cannot, and
- * kprobe_original_regs() tells it where the probed code is.
+ * kprobe_unwind_original() tells it where the probed code is.
  *
  * The condition code is that of the probed code until EPSW has read it.
  *

@@ -76,7 +76,7 @@ impl Detour {
     /// Writes the detour of a region. The detour calls no handler yet.
     fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NoJump> {
         let at = region.at();
-        if !DETOURS.may_defer_free() {
+        if !DETOURS.may_end_in_jump() {
             return Err(NoJump::from(NoJumpReason::DetoursWait));
         }
         let mut slot = DETOURS.take(at).map_err(|_| NoJumpReason::NoMemory)?;
@@ -88,7 +88,7 @@ impl Detour {
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
         poke::write_slot(&mut slot, 0, &code, text);
-        slot.set_deferred_free();
+        slot.set_ends_in_jump();
         slot.set_chain(None);
         let detour = Self {
             slot,

@@ -184,7 +184,7 @@ unsafe impl Machine for X86 {
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
         let next = prepared.next;
-        match prepared.boost_ip.load(Ordering::Acquire) {
+        match prepared.redirect_ip.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
                 Next::Redirected

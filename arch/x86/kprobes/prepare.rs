@@ -60,7 +60,7 @@ pub(crate) struct ArchInsn {
     /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
     /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
     /// copies in a detour.
-    pub(super) boost_ip: AtomicUsize,
+    pub(super) redirect_ip: AtomicUsize,
     /// The length of the instruction.
     len: u8,
     /// The length of the code before the INT3: the copy, or the load.
@@ -75,22 +75,22 @@ const _: () = assert!(size_of::<ArchInsn>() <= 64);
 impl ArchInsn {
     /// Returns the address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
-        let slot = self.slot.as_ref().filter(|slot| slot.has_deferred_free());
+        let slot = self.slot.as_ref().filter(|slot| slot.ends_in_jump());
         slot.map(Slot::jump_copy)
     }
 
     /// Sends hits without post handlers to the copies in a detour, which are at `detour`. With
-    /// `None`, sets `boost_ip` to its usual value.
+    /// `None`, sets `redirect_ip` to its usual value.
     ///
     /// A CPU that loads the new address executes the code that was written before this function was
     /// called: the release store orders the two, and the return from the trap serializes the CPU.
     pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
-            Some(Op::Nothing) => Some(self.next),
+            Some(Op::Continue) => Some(self.next),
             _ => self.boosted(),
         };
         let to = detour.or(usual).map_or(0, |to| to.get() as usize);
-        self.boost_ip.store(to, Ordering::Release);
+        self.redirect_ip.store(to, Ordering::Release);
     }
 }
 
@@ -138,13 +138,13 @@ pub(super) fn prepare(
         Exec::Emulate(op) => match emulate::unconditional_target(&op, next) {
             Some(to) => {
                 next = to;
-                (Some(Op::Nothing), None)
+                (Some(Op::Continue), None)
             }
             None => (Some(emulate::resolve_call(op, next)), None),
         },
         copied => {
             // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
-            let boosts = copied == Exec::Boost && COPIES.may_defer_free();
+            let boosts = copied == Exec::Boost && COPIES.may_end_in_jump();
             let mut slot = COPIES.take(at)?;
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
             let mut boosted = None;
@@ -152,7 +152,7 @@ pub(super) fn prepare(
                 let copy = relocate::copy(&insn, at, slot.jump_copy())?;
                 let jump = encode::jmp32(slot.jump_copy().after(insn.len() as u64)?, next)?;
                 boosted = Some(copy.then(jump.bytes())?);
-                slot.set_deferred_free();
+                slot.set_ends_in_jump();
             }
             poke::write_slot(&mut slot, 0, &step, text);
             if let Some(boosted) = boosted {
@@ -166,7 +166,7 @@ pub(super) fn prepare(
         slot,
         at,
         next,
-        boost_ip: AtomicUsize::new(0),
+        redirect_ip: AtomicUsize::new(0),
         len: insn.len() as u8,
         copy_len,
         first,

@@ -72,7 +72,7 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 
 	/* A reschedule is pending. */
 .Lpreempted:
-	call	rust_kprobes_detour_resched
+	call	rust_kprobes_resched
 	jmp	.Lrestore
 SYM_FUNC_END(arch_rethook_trampoline)
 /* The frame pointer that is popped was stored after the frame began. */

@@ -74,7 +74,7 @@ SYM_CODE_START(rust_kprobes_detour)
 	/* A reschedule is pending. */
 .Lpreempted:
 	UNWIND_HINT_REGS signal=0
-	call	rust_kprobes_detour_resched
+	call	rust_kprobes_resched
 	jmp	.Lrestore
 SYM_INNER_LABEL(rust_kprobes_detour_end, SYM_L_GLOBAL)
 SYM_CODE_END(rust_kprobes_detour)

@@ -73,7 +73,7 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
 ///
 /// `regs` are the registers that a fault has saved.
 #[export]
-unsafe extern "C" fn kprobe_fault_ip(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
+unsafe extern "C" fn kprobe_leave_copy(regs: *mut bindings::pt_regs, trap: c_int, fixup: bool) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let at = Arch::ip(registers);
@@ -156,7 +156,7 @@ unsafe extern "C" fn kprobe_original_frame(ip: *mut usize, sp: *mut usize) -> bo
 ///
 /// `regs` may be written to, and nothing else uses them meanwhile.
 #[export]
-unsafe extern "C" fn kprobe_oops(regs: *mut bindings::pt_regs) {
+unsafe extern "C" fn kprobe_translate_oops(regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` may be written to and are not shared, by the precondition.
     let registers = unsafe { &mut *regs };
     if let Some((at, pushed)) = original(Arch::ip(registers)) {

@@ -27,7 +27,7 @@ pub(super) struct Instance {
     frame: AtomicUsize,
 }
 
-same_place!(
+assert_same_layout!(
     Instance, bindings::rethook_node:
     block = rcu,
     older = llist,

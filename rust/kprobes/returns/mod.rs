@@ -72,7 +72,7 @@ use crate::{
         preempt,
         prelude::*,
         probe::{
-            same_place,
+            assert_same_layout,
             ClientStruct,
             PreHandlerFn,
             Probe, //

@@ -22,7 +22,7 @@ pub(super) struct ReturnProbe {
     pool: AtomicPtr<Pool>,
 }
 
-same_place!(
+assert_same_layout!(
     ReturnProbe, bindings::kretprobe:
     entry = kp,
     handler = handler,

@@ -17,7 +17,7 @@ pub(crate) struct Jprobe {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_JPROBES)]
-super::probe::same_place!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
+super::probe::assert_same_layout!(Jprobe, bindings::jprobe: entry = kp, handler = entry);
 
 // SAFETY: The layout is asserted above, and a jprobe begins with the probe on its entry. The client
 // changes no cell while the jprobe is registered.

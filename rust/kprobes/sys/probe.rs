@@ -68,7 +68,7 @@ pub(crate) struct Probe {
 }
 
 /// Asserts that our fields have the offsets of C's fields, and that both structures are as long.
-macro_rules! same_place {
+macro_rules! assert_same_layout {
     ($ours:ty, $theirs:ty: $($field:ident = $of_c:ident),*) => {
         $(const _: () = assert!(
             core::mem::offset_of!($ours, $field) == core::mem::offset_of!($theirs, $of_c)
@@ -77,9 +77,9 @@ macro_rules! same_place {
     };
 }
 #[cfg(any(CONFIG_KRETPROBES, CONFIG_RUST_KPROBES_JPROBES))]
-pub(crate) use same_place;
+pub(crate) use assert_same_layout;
 
-same_place!(
+assert_same_layout!(
     Probe, bindings::kprobe:
     older = list,
     missed = nmissed,

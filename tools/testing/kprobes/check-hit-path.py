@@ -66,7 +66,7 @@ MACHINES = {
         table=re.compile(r'b[a-z]*r? (%r\d+|0)$'),
         thunk=re.compile(r'__s390_indirect_jump_'),
         return_thunk=re.compile(r'$^'),
-        entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_original_regs',
+        entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_unwind_original',
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
     40: Machine(    # arm; what writes PC is a branch; table: also returns
@@ -78,19 +78,19 @@ MACHINES = {
                          r'|ldr\S* pc, \[(\w+, \w+, lsl #2\]|sp\],)'),
         thunk=re.compile(r'$^'),
         return_thunk=re.compile(r'$^'),
-        entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_original_regs',
+        entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_unwind_original',
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
         handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
 }
 
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
-ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_fault_ip',
+ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_leave_copy',
          'kprobe_original_ip', 'kprobe_original_code', '__is_insn_slot_addr',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
          'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
-         'rust_kprobes_detour_hit', 'rust_kprobes_detour_resched',
+         'rust_kprobes_detour_hit', 'rust_kprobes_resched',
          'kprobe_original_frame', 'rust_kprobes_function_entered',
          'arch_rethook_trampoline', 'rust_kprobes_returned',
          'rethook_find_ret_addr', 'rust_kprobes_jprobe_hit')

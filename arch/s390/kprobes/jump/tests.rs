@@ -227,7 +227,7 @@ mod cases {
             let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
             Trapped::of_mut(&mut registers).gprs[14] = link as usize;
             // SAFETY: All three are there.
-            unsafe { bindings::kprobe_original_regs(&raw const registers, &mut ip, &mut sp) };
+            unsafe { bindings::kprobe_unwind_original(&raw const registers, &mut ip, &mut sp) };
             (ip as u64, sp as u64 - 0x1000)
         };
         let steps = [0, 6, 12, 18, 24, 30].map(|into| unwound(slot + into, 0));

@@ -85,7 +85,7 @@ pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<
     // AMD's CPUs have near branches with operands of 16 bits, Intel's CPUs do not.
     let has_size = !matches!(
         op,
-        Op::Nothing | Op::DisableInterrupts | Op::EnableInterrupts
+        Op::Continue | Op::DisableInterrupts | Op::EnableInterrupts
     );
     if has_size && insn.has(Prefix::OperandSize) && !insn.wide {
         return Err(Refusal::OperandSize);
@@ -123,14 +123,14 @@ fn other(insn: &Insn) -> Option<Op> {
     match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
             // XCHG %rax, %rax. 90 is PAUSE with F3, and XCHG of another register with REX.B.
-            0x90 if insn.pp != Pp::PF3 && insn.base_extension == 0 => Some(Op::Nothing),
+            0x90 if insn.pp != Pp::PF3 && insn.base_extension == 0 => Some(Op::Continue),
             PUSHF => Some(Op::PushFlags),
             POPF => Some(Op::PopFlags),
             CLI => Some(Op::DisableInterrupts),
             restrict::STI => Some(Op::EnableInterrupts),
             _ => None,
         },
-        Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Some(Op::Nothing),
+        Opcode::TwoByte(0x1f) | Opcode::Rex2TwoByte(0x1f) => Some(Op::Continue),
         _ => None,
     }
 }
@@ -356,9 +356,9 @@ mod tests {
             (&[0x9d], Op::PopFlags),
             (&[0xfa], Op::DisableInterrupts),
             (&[0xfb], Op::EnableInterrupts),
-            (&[0x90], Op::Nothing),
-            (&[0x66, 0x90], Op::Nothing),
-            (&[0x0f, 0x1f, 0x44, 0, 0], Op::Nothing),
+            (&[0x90], Op::Continue),
+            (&[0x66, 0x90], Op::Continue),
+            (&[0x0f, 0x1f, 0x44, 0, 0], Op::Continue),
         ];
         for (bytes, op) in cases {
             assert_eq!(exec(bytes), Ok(Exec::Emulate(op)));

@@ -32,8 +32,8 @@ use crate::prelude::*;
 /// The operation of an instruction. Distances count from the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// NOP.
-    Nothing,
+    /// NOP; once prepared, also JMP: execution only continues at another address.
+    Continue,
     /// CLI.
     DisableInterrupts,
     /// STI.
@@ -77,7 +77,7 @@ pub(crate) struct Faulted;
 /// after the instruction.
 pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> {
     match *op {
-        Op::Nothing => Some(next),
+        Op::Continue => Some(next),
         Op::Jump(distance) => Some(TextAddr::new(by(next, distance))),
         Op::JumpTo(target) => Some(TextAddr::new(target)),
         _ => None,
@@ -130,7 +130,7 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 #[inline(always)]
 pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
     let to = match *op {
-        Some(Op::Nothing) => next.get(),
+        Some(Op::Continue) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
             let to = canonical(frame.pop());

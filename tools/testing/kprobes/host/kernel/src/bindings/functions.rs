@@ -227,7 +227,7 @@ pub unsafe fn ftrace_text_reserved(start: *const c_void, end: *const c_void) -> 
 
 pub unsafe fn rust_kprobes_text_metadata(
     module: *mut module,
-    tell: rust_kprobes_tell,
+    tell: rust_kprobes_metadata_fn,
     data: *mut c_void,
 ) {
     let trap = (!module.is_null()).then(modules::trap).flatten();

@@ -46,7 +46,7 @@ pub const RUST_KPROBES_BUG: c_uint = 3;
 pub const RUST_KPROBES_LABEL_TARGET: c_uint = 4;
 pub const RUST_KPROBES_FIXUP_TARGET: c_uint = 5;
 
-pub type rust_kprobes_tell =
+pub type rust_kprobes_metadata_fn =
     Option<unsafe extern "C" fn(data: *mut c_void, kind: c_uint, at: *const c_void, len: usize)>;
 pub type kprobe_opcode_t = u8;
 pub type kprobe_pre_handler_t =

@@ -49,7 +49,7 @@ pub(super) fn starts(image: &Image, start: u64, end: u64) -> Vec<u64> {
         let bytes = image.bytes(at);
         let Ok(insn) = decode(bytes) else { break };
         found.push(at);
-        let is_padding = bytes[0] == 0xcc || op(bytes).is_some_and(|(op, _)| op == Op::Nothing);
+        let is_padding = bytes[0] == 0xcc || op(bytes).is_some_and(|(op, _)| op == Op::Continue);
         if !is_padding {
             used = found.len();
         }

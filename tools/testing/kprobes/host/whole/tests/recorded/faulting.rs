@@ -22,8 +22,8 @@ fn fault_at_zero() -> (bool, pt_regs) {
     // SAFETY: Registers of our own, on a CPU that handles a hit, and nothing else runs there.
     let handled = unsafe {
         // As for a fault that the exception table is searched for, first.
-        c::kprobe_fault_ip(&mut registers, 14, false);
-        c::kprobe_fault_ip(&mut registers, 14, true);
+        c::kprobe_leave_copy(&mut registers, 14, false);
+        c::kprobe_leave_copy(&mut registers, 14, true);
         c::kprobe_fault_handler(&mut registers, TRAP)
     };
     (handled != 0, registers)

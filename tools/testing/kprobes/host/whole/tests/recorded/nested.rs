@@ -128,7 +128,7 @@ fn fault(at: u64) -> Result<(), Lost> {
         return Err(Lost::Copy);
     }
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
-    stepping::window(|| unsafe { c::kprobe_fault_ip(&mut registers, 13, true) });
+    stepping::window(|| unsafe { c::kprobe_leave_copy(&mut registers, 13, true) });
     if registers.ip as u64 != at {
         return Err(Lost::GoesOnAt(registers.ip as u64));
     }
