@@ -43,7 +43,7 @@ emulated
   What it does is done to the saved registers, in the trap.
 
 stepped
-  A copy runs with interrupts off, up to a second breakpoint behind it.
+  A copy runs with interrupts off, up to a second breakpoint after it.
 
 boosted
   A copy runs as the original would and jumps back by itself. It is stepped
