@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The code that Rust cannot emit: exports, initcalls, per-CPU data, and
+ * The part in C: exports, initcalls, variables that C's macros define, and
  * out-of-line versions of C's macros and inline functions. They are in
  * .kprobes.text, since hits call some of them. glue.h includes most headers.
  */
@@ -378,8 +378,8 @@ early_initcall(register_kprobes_module_events);
 	     entry < OF(module, first + (module)->count, __stop_##table);	\
 	     entry++)
 
-static void __kprobes each_fixup(struct module *module, rust_kprobes_metadata_fn tell,
-				 void *data)
+static void __kprobes each_fixup(struct module *module,
+				 rust_kprobes_metadata_fn tell, void *data)
 {
 	struct exception_table_entry *entry;
 

@@ -3,8 +3,8 @@
 //! The C interface, [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h).
 //!
 //! Checks the pointers that C passes, calls the [`core`](crate::core), and returns an errno.
-//! `abi.c` has the code that Rust cannot emit (exports, initcalls, per-CPU data). The back end's
-//! `entry.rs` has the entries from traps.
+//! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
+//! The back end's `entry.rs` has the entries from traps.
 
 mod copies;
 mod errno;
@@ -291,7 +291,7 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 unsafe extern "C" fn rust_kprobes_optimize() {
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     worker::pass();
-    drop(slots::free_unused());
+    slots::free_unused();
 }
 
 /// # Safety

@@ -10,7 +10,7 @@
 //!
 //! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
 //! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
-//! architectures implement each method stands in
+//! architectures implement each method is described in
 //! `Documentation/trace/rust-kprobes/porting.rst`.
 //!
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
@@ -38,7 +38,6 @@ use crate::{
         text_metadata::TextMetadata, //
     },
     sys::{
-        modules::Module,
         prelude::*,
         probe::{
             Chain,
@@ -84,22 +83,30 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Whether C's kprobes on this architecture return EILSEQ or EOPNOTSUPP for an instruction that
     /// cannot be probed. If not, they return EINVAL.
-    const HAS_INSN_ERRNO: bool;
+    const HAS_INSN_ERRNO: bool = false;
 
     /// Traps on which C calls `kprobe_fault_handler()`.
     const FAULTS: &'static [c_uint];
 
     /// Returns the address that `offset` in `function` means to a client, and whether it is the
     /// function's entry. The entry need not be the first byte: ENDBR64, for instance, stays as it
-    /// is.
-    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr>;
+    /// is. The default is for entries at the first byte.
+    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
+        let at = symbols::function_address(function.after(offset).ok()?.get() as usize);
+        let on_entry = at == function;
+        Some(ProbeAddr { at, on_entry })
+    }
 
-    /// Reads the tables that the back end needs before the first probe on a text: the kernel's
-    /// (`None`), while init memory is there, or those of a module that is being loaded. On s390x,
-    /// the targets of EXRL, which cannot be probed.
-    fn read_tables(_module: Option<Module>) -> Result<(), Refusal> {
+    /// Reads the tables of the kernel that the back end needs, while init memory is there: on
+    /// s390x, the targets of EXRL, which cannot be probed. If this fails, `prepare` refuses the
+    /// kernel's text.
+    fn read_tables() -> Result<(), Refusal> {
         Ok(())
     }
+
+    /// Called before the text of a module that is being loaded is probed. On s390x, forgets the
+    /// targets of EXRL in modules that may be gone.
+    fn module_coming() {}
 
     /// Returns the text that the architecture itself forbids to probe, such as the entry code of
     /// traps.
@@ -158,10 +165,11 @@ pub(crate) unsafe trait Machine: Isa {
         text: &mut text::Lock,
     ) -> Result<Self::ArchInsn, Refusal>;
 
-    /// Writes a breakpoint at each instruction, and waits once until all CPUs see all of them.
+    /// Writes a breakpoint at each instruction, at least one, and waits once until all CPUs see all
+    /// of them.
     fn arm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
 
-    /// Restores each instruction, and waits once until all CPUs see all of them.
+    /// Restores each instruction, as [`arm`](Machine::arm) writes breakpoints.
     fn disarm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
 
     /// Calls `write`, which writes text, and returns when every CPU sees the new text. The default
@@ -276,7 +284,8 @@ pub(crate) type ForEachPoint<'a, M> =
 /// Jump optimization: a jump replaces a breakpoint.
 ///
 /// The jump leads to a detour, which saves the registers, calls the handlers, restores the
-/// registers, runs copies of the instructions that the jump has overwritten, and jumps behind them.
+/// registers, runs copies of the instructions that the jump has overwritten, and jumps to the
+/// address after them.
 ///
 /// # Safety
 ///
@@ -351,7 +360,7 @@ pub(crate) unsafe trait Jumps: Machine {
     /// From now on, [`run`](Machine::run) sends a hit without post handlers to the copies in
     /// `detour`; with `None`, it executes the instruction as before the first call. Every CPU sees
     /// the change before the next grace period begins. The default is for architectures whose jumps
-    /// overwrite one instruction only: the copy of the instruction leads behind the jump.
+    /// overwrite one instruction only: its copy leads to the address after the jump.
     fn redirect(_prepared: &Self::ArchInsn, _detour: Option<&Self::Detour>) {}
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
@@ -392,7 +401,7 @@ pub(crate) unsafe trait Jumps: Machine {
 /// that [`cpu`](Returns::cpu) is the number of the current CPU.
 pub(crate) unsafe trait Returns: Machine {
     /// Functions whose returns are not to be hooked.
-    const KRETPROBE_BLACKLIST: &'static [&'static CStr];
+    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
 
     /// Returns the number of this CPU.
     #[inline(always)]

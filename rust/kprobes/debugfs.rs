@@ -14,7 +14,6 @@
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
-    core::check,
     hit::breakpoint::STEP_FAULTS,
     registry::{
         prelude::*,
@@ -25,6 +24,7 @@ use crate::{
     },
     slots,
     sys::{
+        blacklist,
         seq::Seq,
         sort,
         symbols, //
@@ -53,7 +53,9 @@ pub(crate) fn enabled(to: &Seq, registry: &Registry) {
 
 /// Shows the blacklisted functions.
 pub(crate) fn blacklist(to: &Seq, registry: &Registry) {
-    check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
+    let each = &mut |start, end| to.function(start, end);
+    blacklist::each(Arch::arch_blacklist(), each);
+    registry.modules.each(each);
 }
 
 /// Shows the latest registrations that failed, the oldest first.

@@ -136,12 +136,12 @@ enum {
 };
 
 /* @len: the number of bytes that other code changes, or traps on. */
-typedef void (*rust_kprobes_metadata_fn)(void *data, unsigned int kind, const void *at,
-				  size_t len);
-void rust_kprobes_text_metadata(struct module *module, rust_kprobes_metadata_fn tell,
-				void *data);
+typedef void (*rust_kprobes_metadata_fn)(void *data, unsigned int kind,
+					 const void *at, size_t len);
+void rust_kprobes_text_metadata(struct module *module,
+				rust_kprobes_metadata_fn tell, void *data);
 typedef int (*rust_kprobes_symbol_fn)(void *data, const char *name,
-				   unsigned long at);
+				      unsigned long at);
 int rust_kprobes_each_symbol(struct module *module, rust_kprobes_symbol_fn tell,
 			     void *data);
 

@@ -2,8 +2,9 @@
 
 //! Kprobes.
 //!
-//! In reading order, from the words to the interface. Each layer uses earlier layers only, except
-//! for a back end: it also uses `slots`, and its `entry.rs` calls `hit`.
+//! In reading order, from the words to the interface. Each layer uses earlier layers only, with two
+//! exceptions. A back end also uses `slots`, and its `entry.rs` calls `hit`. `returns/abi.rs` and
+//! `jprobes/abi.rs`, which belong to the C interface, use [`abi`].
 //!
 //! - [`atomics`]: the atomics of `core`, or of a model checker;
 //! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
@@ -28,15 +29,23 @@
 //! | in C | here |
 //! |---|---|
 //! | `register_kprobe()` | `core/register.rs` |
-//! | `_kprobe_addr()`, `check_kprobe_address_safe()` | `core/check.rs` |
-//! | `can_probe()` | `core/register.rs`, then `check_boundary()` in `arch/*/kprobes/isa/` |
+//! | `_kprobe_addr()` | `core/check.rs`: `resolve()` |
+//! | `check_kprobe_address_safe()` | `core/check.rs`: `check_and_classify()` |
+//! | `jump_label_text_reserved()`, `static_call_text_reserved()`, `find_bug()` | `text/index.rs` |
+//! | `prepare_kprobe()` | `core/register.rs`: `check_and_prepare()` |
+//! | `can_probe()` | `check_and_prepare()`, then `check_boundary()` in `arch/*/kprobes/isa/` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
+//! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
+//! | `recover_probed_instruction()` | `registry/recover.rs`: `recover_insn()` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `core/arming.rs` |
 //! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `core/enable.rs` |
 //! | `kprobes_module_callback()`, `kill_kprobe()` | `core/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
+//! | `aggr_pre_handler()` | `hit/handlers.rs`: `call_pre_handlers()` |
+//! | `setup_singlestep()` | `run()` in `arch/*/kprobes/machine.rs` |
+//! | `resume_singlestep()` | `after_step()` in `arch/*/kprobes/machine.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
 //! | `kprobe_fault_handler()` | `hit/fault.rs` |
@@ -45,8 +54,11 @@
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
+//! | `collect_garbage_slots()` | `slots.rs`: `expired()`, `free_unused()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
+//! | `optimize_kprobe()` | `optimize/decide.rs`: `try_to_optimize()` |
+//! | `unoptimize_kprobe()` | `optimize/remove.rs`: `remove_jumps()` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |
 //! | `arch_prepare_optimized_kprobe()`, `arch_optimize_kprobes()` | `arch/*/kprobes/jump.rs` |
 //! | `register_kretprobe()` | `returns/register.rs` |

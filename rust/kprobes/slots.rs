@@ -228,15 +228,13 @@ pub(crate) fn pending() -> usize {
     pending(&COPIES).wrapping_add(pending(&DETOURS))
 }
 
-/// Removes pages without a slot in use from the tables, but keeps some. The caller drops the
-/// removed pages outside of all locks.
+/// Frees pages without a slot in use, but keeps some. May wait: called outside of all locks.
 ///
 /// Does not lock the CPUs: an unarmed probe may be unregistered while a CPU is hotplugged.
-pub(crate) fn free_unused() -> Retired<Page> {
+pub(crate) fn free_unused() {
     let mut retired = Retired::new();
     COPIES.free_unused(&mut retired);
     DETOURS.free_unused(&mut retired);
-    retired
 }
 
 /// Returns the probes whose handlers a detour calls.

@@ -410,12 +410,10 @@ impl<T: Send + Sync> Writer<T> {
         // INVARIANT: The allocator aligns a power of two of words to its size. No code frees the
         // array before it is replaced.
         let array = Array(with_shift(words.as_ptr(), len), PhantomData);
-        for index in 0..self.words {
-            let found = self.array().at(index);
-            if *found != NOWHERE {
-                let word = array.word(array.vacancy(*found));
-                word.store(pointer(found), Ordering::Relaxed);
-            }
+        let all = (0..self.words).map(|index| self.array().at(index));
+        for found in all.filter(|&&at| at != NOWHERE).take(self.live) {
+            let word = array.word(array.vacancy(*found));
+            word.store(pointer(found), Ordering::Relaxed);
         }
         let old = self.array().0;
         // The release makes readers see the words of the new array.

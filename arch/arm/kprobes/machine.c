@@ -118,7 +118,7 @@ void __kprobes kprobe_unwind_original(struct stackframe *frame)
 		frame->pc = frame->lr;
 #endif
 	pc = frame->pc;
-	/* At the call of that code in the detour, and behind it, LR is saved. */
+	/* At the call of that code in the detour, and after it, LR is saved. */
 	if (kprobe_original_frame(&frame->pc, &frame->sp) && frame->lr - pc < 8)
 		frame->lr = READ_ONCE_NOCHECK(saved->ARM_lr);
 }

@@ -40,18 +40,14 @@ use crate::{
         Machine,
         ReadText, //
     },
-    model::{
-        hit_state::{
-            AfterStep,
-            Next, //
-        },
-        target::ProbeAddr, //
+    model::hit_state::{
+        AfterStep,
+        Next, //
     },
     slots::Slot,
     sys::{
         blacklist,
         prelude::*,
-        symbols,
         text, //
     }, //
 };
@@ -89,35 +85,26 @@ unsafe impl Machine for Arm {
 
     const TRAP_LEN: u64 = 0;
     const FTRACE_LEN: u64 = 4;
-    const HAS_INSN_ERRNO: bool = false;
     /// C passes the fault status of a page fault, not the number of a trap, so there is none here.
     const FAULTS: &'static [c_uint] = &[];
 
-    /// Clears the Thumb bit of a pointer to a function. As in C, symbol plus offset wraps.
-    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
-        let at = symbols::function_address(function.after(offset).ok()?.get() as usize);
-        let on_entry = at == function;
-        Some(ProbeAddr { at, on_entry })
-    }
-
     /// The entries of exceptions and interrupts, and code that runs without the MMU.
     fn arch_blacklist() -> impl Iterator<Item = TextRange> {
-        let [start, end] = [
-            &raw const bindings::__irqentry_text_start,
-            &raw const bindings::__irqentry_text_end,
-        ];
-        let irqentry = blacklist::between(start, end);
-        let [start, end] = [
-            &raw const bindings::__entry_text_start,
-            &raw const bindings::__entry_text_end,
-        ];
-        let entry = blacklist::between(start, end);
-        let [start, end] = [
-            &raw const bindings::__idmap_text_start,
-            &raw const bindings::__idmap_text_end,
-        ];
-        let idmap = blacklist::between(start, end);
-        [irqentry, entry, idmap].into_iter()
+        [
+            blacklist::between(
+                &raw const bindings::__irqentry_text_start,
+                &raw const bindings::__irqentry_text_end,
+            ),
+            blacklist::between(
+                &raw const bindings::__entry_text_start,
+                &raw const bindings::__entry_text_end,
+            ),
+            blacklist::between(
+                &raw const bindings::__idmap_text_start,
+                &raw const bindings::__idmap_text_end,
+            ),
+        ]
+        .into_iter()
     }
 
     #[inline(always)]
@@ -290,12 +277,9 @@ fn poke_each(
     code: fn(&ArchInsn) -> &[u8; 4],
     text: &mut text::Lock,
 ) {
-    let mut points = points.peekable();
-    if points.peek().is_some() {
-        let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
-        let write = |text: &mut _| points.by_ref().for_each(|of| poke(of.at, code(of), text));
-        Arm::change_text(write, text);
-    }
+    let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
+    let write = |text: &mut _| points.for_each(|of| poke(of.at, code(of), text));
+    Arm::change_text(write, text);
 }
 
 /// Writes instructions to a slot that no CPU executes yet, or, in [`Machine::change_text`], to

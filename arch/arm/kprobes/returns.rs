@@ -21,12 +21,10 @@ use crate::{
         symbols, //
     }, //
 };
-use core::ffi::CStr;
 
-// SAFETY: The methods that are about the task and the CPU are those of the trait.
+// SAFETY: `rethooks` and `cpu` are the defaults of the trait, which ask C for
+// `current->rethooks` and for the number of the current CPU.
 unsafe impl Returns for Arm {
-    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
-
     #[inline(always)]
     fn return_frame(registers: &Registers) -> usize {
         registers.uregs[SP]

@@ -19,7 +19,7 @@
 #include <asm/assembler.h>
 #include <asm/unwind.h>
 
-/* From the address to return to: what jump.rs writes behind the code. */
+/* From the address to return to: what jump.rs writes after the code. */
 #define DETOUR_SHOWN_IP	(40 - 20)
 #define DETOUR_CHAIN_WORD	(44 - 20)
 

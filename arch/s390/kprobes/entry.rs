@@ -84,7 +84,7 @@ fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bo
         return false;
     }
     let (code, len) = Trapped::of(registers).interruption();
-    // The codes that C passes to `do_exception()`. The first one leaves the PSW behind the
+    // The codes that C passes to `do_exception()`. The first one leaves the PSW after the
     // instruction, which is to run again if a handler has resolved the fault.
     if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
         let behind = if code == 0x04 { u64::from(len) } else { 0 };

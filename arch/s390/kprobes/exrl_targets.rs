@@ -2,7 +2,7 @@
 
 //! The instructions that an EXRL executes from afar.
 //!
-//! A breakpoint there would trap behind the EXRL, so such an instruction cannot be probed. It may
+//! A breakpoint there would trap after the EXRL, so such an instruction cannot be probed. It may
 //! stand far from the EXRL: clang puts targets that several functions share at the end of an
 //! object. So all text is searched: the kernel's once, and a part of a module when the first
 //! instruction of that part is prepared. The targets are kept until another module comes.
@@ -72,8 +72,7 @@ pub(super) fn is_target(at: TextAddr, read: ReadText<'_>) -> Result<bool, Refusa
         return Ok(targets.has(at));
     }
     // The caller has seen that the text may be probed.
-    let owner = modules::owner(at, |_| true)?;
-    let Some(module) = owner.module() else {
+    let Some(module) = modules::owner(at, |_| true)? else {
         return Ok(false);
     };
     let part = module.part(at).ok_or(Refusal::NotText)?;

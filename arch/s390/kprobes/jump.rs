@@ -26,7 +26,7 @@
 //!
 //! The first halfword of a jump is written while a breakpoint is there, or restored to one, and the
 //! rest changes under the breakpoint. A hit of the breakpoint runs the copy in the slot of the
-//! probe point, which leads behind the instruction. So it need not be redirected to the detour.
+//! probe point, which leads to the next instruction. So it need not be redirected to the detour.
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 mod tests;
@@ -206,7 +206,7 @@ unsafe impl Jumps for S390 {
     }
 }
 
-/// The halfword that a breakpoint replaces, and the bytes behind it.
+/// The halfword that a breakpoint replaces, and the bytes after it.
 const HEAD: Range<usize> = 0..BREAKPOINT.len();
 const TAIL: Range<usize> = BREAKPOINT.len()..LEN;
 

@@ -29,16 +29,12 @@ use crate::{
         Machine,
         ReadText, //
     },
-    model::{
-        hit_state::{
-            AfterStep,
-            Next, //
-        },
-        target::ProbeAddr, //
+    model::hit_state::{
+        AfterStep,
+        Next, //
     },
     sys::{
         blacklist,
-        modules::Module,
         prelude::*,
         text, //
     }, //
@@ -61,20 +57,14 @@ unsafe impl Machine for S390 {
 
     const TRAP_LEN: u64 = 2;
     const FTRACE_LEN: u64 = 6;
-    const HAS_INSN_ERRNO: bool = false;
     const FAULTS: &'static [c_uint] = &[PAGE_FAULT];
 
-    fn adjust_addr(function: TextAddr, offset: u64) -> Option<ProbeAddr> {
-        let at = function.after(offset).ok()?;
-        let on_entry = offset == 0;
-        Some(ProbeAddr { at, on_entry })
+    fn read_tables() -> Result<(), Refusal> {
+        exrl_targets::read_tables()
     }
 
-    fn read_tables(module: Option<Module>) -> Result<(), Refusal> {
-        module.map_or_else(exrl_targets::read_tables, |_| {
-            exrl_targets::forget();
-            Ok(())
-        })
+    fn module_coming() {
+        exrl_targets::forget();
     }
 
     /// The entry code of system calls, program checks and interrupts, and code with addresses of
@@ -213,7 +203,7 @@ unsafe impl Machine for S390 {
     }
 }
 
-/// If the CPU is at the stepped code, or behind it, which is where a fault of the code leaves the
+/// If the CPU is at the stepped code, or after it, which is where a fault of the code leaves the
 /// PSW, returns the distance.
 #[inline(always)]
 fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
@@ -228,15 +218,8 @@ fn poke_each(
     halfword: fn(&ArchInsn) -> &[u8; 2],
     text: &mut text::Lock,
 ) {
-    let mut points = points.peekable();
-    if points.peek().is_some() {
-        let write = |text: &mut _| {
-            for of in points.by_ref() {
-                poke(of.at, halfword(of), text);
-            }
-        };
-        S390::change_text(write, text);
-    }
+    let write = |text: &mut _| points.for_each(|of| poke(of.at, halfword(of), text));
+    S390::change_text(write, text);
 }
 
 /// Writes to a slot that no CPU executes yet, or, in [`Machine::change_text`], to text.

@@ -50,7 +50,7 @@ pub(crate) struct ArchInsn {
 pub(super) enum Run {
     /// A branch is emulated.
     Branch(Branch),
-    /// The `mviy` that opens a per-CPU section for a register is emulated. Behind its copy, the
+    /// The `mviy` that opens a per-CPU section for a register is emulated. After its copy, the
     /// exit from an interrupt would take the `ag` of the section for done.
     OpenPerCpu(u8),
     /// An instruction that reads or writes the system mask of the PSW is emulated: a step has
@@ -125,7 +125,7 @@ pub(super) fn is_percpu_register(at: u64) -> bool {
 /// Writes the copies of an instruction.
 fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
     let len = insn.len();
-    // Fault handlers see the faults of stepped copies only. A fault may leave the PSW behind the
+    // Fault handlers see the faults of stepped copies only. A fault may leave the PSW after the
     // instruction, so the exception table may have that address instead.
     let may_fault = fixup || text::has_fixup(at.after(len as u64)?);
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.

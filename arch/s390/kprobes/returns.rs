@@ -12,15 +12,13 @@ use crate::{
     contract::Returns,
     sys::prelude::*, //
 };
-use core::ffi::CStr;
 
 /// The register that a function returns to.
 const LINK: usize = 14;
 
-// SAFETY: The methods that are about the task and the CPU are those of the trait.
+// SAFETY: `rethooks` and `cpu` are the defaults of the trait, which ask C for
+// `current->rethooks` and for the number of the current CPU.
 unsafe impl Returns for S390 {
-    const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[];
-
     #[inline(always)]
     fn return_frame(registers: &Registers) -> usize {
         Trapped::of(registers).gprs[15]

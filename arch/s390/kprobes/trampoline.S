@@ -28,7 +28,7 @@
 #define PSW		(STACK_FRAME_OVERHEAD + __PT_PSW)
 #define BEHIND_GPRS	(GPRS + 16 * 8)
 
-/* From the address to return to: what jump.rs writes behind the code. */
+/* From the address to return to: what jump.rs writes after the code. */
 #define DETOUR_SHOWN_IP	(40 - 18)
 #define DETOUR_CHAIN_WORD	(48 - 18)
 

@@ -275,17 +275,13 @@ fn poke_each(
     change: fn(&ArchInsn) -> (u8, u8),
     text: &mut text::Lock,
 ) {
-    let mut any = false;
     for prepared in points {
         let (before, after) = change(prepared);
         // SAFETY: An instruction starts at its address. Its text is there: a module that goes waits
         // for the registry, which then forgets its points.
         unsafe { poke::write_byte(prepared.at, before, after, text) };
-        any = true;
     }
-    if any {
-        poke::synchronize(text);
-    }
+    poke::synchronize(text);
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -21,6 +21,7 @@ use crate::{
         symbol_cache::SymbolCache, //
     },
     sys::{
+        report,
         sort,
         text, //
     }, //
@@ -68,13 +69,16 @@ impl Points {
 impl Change<'_> {
     /// Writes the breakpoints of these points, except for points that ftrace hits.
     pub(super) fn arm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
-        let mut breakpoints = points.filter_map(|PointRef { point, .. }| {
+        let breakpoints = points.filter_map(|PointRef { point, .. }| {
             let prepared = point.prepared()?;
             point.armed.set(Armed::Breakpoint);
             Some(prepared)
         });
-        let text = self.text.get_or_insert_with(text::Lock::new);
-        Arch::arm(&mut breakpoints, text);
+        let mut breakpoints = breakpoints.peekable();
+        if breakpoints.peek().is_some() {
+            let text = self.text.get_or_insert_with(text::Lock::new);
+            Arch::arm(&mut breakpoints, text);
+        }
     }
 
     /// Removes the breakpoints of these points, which have no jumps.
@@ -82,28 +86,43 @@ impl Change<'_> {
         &mut self,
         points: &mut dyn Iterator<Item = PointRef<'p>>,
     ) {
-        let mut breakpoints = points.filter_map(|PointRef { point, .. }| {
+        let breakpoints = points.filter_map(|PointRef { point, .. }| {
             let armed = point.armed.get() == Armed::Breakpoint;
             let prepared = point.prepared().filter(|_| armed)?;
             point.armed.set(Armed::No);
             Some(prepared)
         });
-        let text = self.text.get_or_insert_with(text::Lock::new);
-        Arch::disarm(&mut breakpoints, text);
+        let mut breakpoints = breakpoints.peekable();
+        if breakpoints.peek().is_some() {
+            let text = self.text.get_or_insert_with(text::Lock::new);
+            Arch::disarm(&mut breakpoints, text);
+        }
+    }
+
+    /// Disarms those of these points that are not wanted.
+    pub(super) fn disarm_idle<'p, I: Iterator<Item = PointRef<'p>>>(
+        &mut self,
+        points: impl Fn() -> I,
+    ) {
+        let is_idle = |point: &PointRef<'_>| point.armed.get() != Armed::No && !point.is_wanted();
+        // Ftrace first, as it takes the text lock itself. Callers have no error to return.
+        for point in points().filter(is_idle) {
+            if self.give_up_ftrace(point).is_err() {
+                report::still_called();
+            }
+        }
+        self.remove_jumps(&mut points().filter(is_idle));
+        self.disarm_breakpoints(&mut points().filter(is_idle));
     }
 
     /// Arms one point, by its kind.
     pub(super) fn arm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        match point.kind {
-            PointKind::Ftrace => return self.arm_by_ftrace(point),
-            PointKind::Breakpoint(_) if point.armed.get() == Armed::No => {
-                self.remove_jumps_over(&mut [point].into_iter());
-                self.arm_breakpoints(&mut [point].into_iter());
-                self.try_to_optimize(&mut [point].into_iter());
-            }
-            PointKind::Breakpoint(_) => (),
+        if point.armed.get() == Armed::No && !point.is_ftrace() {
+            self.remove_jumps_over(&mut [point].into_iter());
+            self.arm_breakpoints(&mut [point].into_iter());
+            self.try_to_optimize(&mut [point].into_iter());
         }
-        Ok(())
+        self.arm_by_ftrace(point)
     }
 
     /// Disarms one point, by its kind.

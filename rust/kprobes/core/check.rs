@@ -31,7 +31,6 @@ use crate::{
     sys::{
         blacklist,
         ftrace,
-        modules::Owner,
         symbols::{
             self,
             Function, //
@@ -39,6 +38,7 @@ use crate::{
     },
     text::Images, //
 };
+use kernel::prelude::*;
 
 /// Returns the address that a client names, and whether it is the entry of a function.
 pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<ProbeAddr, Refusal> {
@@ -71,35 +71,36 @@ pub(super) struct KnownStart {
     pub(super) function: TextRange,
 }
 
-/// Checks whether the text at `at` may be probed. Returns how a point there is hit.
+/// Checks whether the text at `at` may be probed. Returns where to decode from, or `None` if ftrace
+/// hits a point there.
 pub(super) fn check_and_classify(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
-) -> Result<PointKind<KnownStart>, Refusal> {
+) -> Result<Option<KnownStart>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
         return Err(Refusal::FtraceOnly);
     }
-    let owner = images.owner(at)?;
+    let module = images.owner(at)?;
+    let module = module.as_ref();
     let function = cache.function(at)?;
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
-    let known_start = images.image(&owner, at)?.checked_start(at)?;
+    let known_start = images.image(module, at)?.start_unless_reserved(at)?;
     match function.kind {
         symbol::FunctionKind::Function => (),
         symbol::FunctionKind::Preamble => return Err(Refusal::Preamble),
         symbol::FunctionKind::Trampoline => return Err(Refusal::Reserved),
     }
-    match owner {
-        Owner::Module(module) if module.has_freed(at) => Err(Refusal::InitTextFreed),
-        _ if ftrace => Ok(PointKind::Ftrace),
-        _ => Ok(PointKind::Breakpoint(KnownStart {
-            start: cache.known_start(&function, known_start, at),
-            function: function.text,
-        })),
+    if module.is_some_and(|module| module.has_freed(at)) {
+        return Err(Refusal::InitTextFreed);
     }
+    Ok((!ftrace).then(|| KnownStart {
+        start: cache.known_start(&function, known_start, at),
+        function: function.text,
+    }))
 }
 
 /// Returns whether the address is blacklisted: in code that may run while a hit is handled.
@@ -118,17 +119,11 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
         || split_from.is_some_and(|base| listed(base, Some(base)))
 }
 
-/// Calls `each` with the start and the end of each blacklisted function.
-pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-    blacklist::each(Arch::arch_blacklist(), each);
-    registry.modules.each(each);
-}
-
 /// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
-    Arch::read_tables(Some(module))?;
+    Arch::module_coming();
     registry.modules.add(module)?;
     let announced = registry.images.module_coming(module);
     announced.inspect_err(|_| registry.modules.remove(module))
@@ -146,8 +141,9 @@ pub(crate) fn module_sorted(module: Module) {
 
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
-    // If this fails, a check of a boundary decodes more instructions.
-    let _ = Arch::read_tables(None);
+    if Arch::read_tables().is_err() {
+        pr_err!("out of memory: no text of the kernel can be probed\n");
+    }
     blacklist::load()
 }
 
@@ -155,9 +151,8 @@ pub(crate) fn load() -> Result<(), Refusal> {
 #[kernel::macros::kunit_tests(rust_kprobes_check)]
 mod tests {
     use super::*;
-    use kernel::prelude::*;
 
-    fn checked(name: &CStr, offset: u64) -> Result<PointKind<KnownStart>, Refusal> {
+    fn checked(name: &CStr, offset: u64) -> Result<Option<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
         super::check_and_classify(images, at.after(offset)?, &mut SymbolCache::new())

@@ -59,10 +59,7 @@ pub(crate) fn module(going: Going, clients: &Clients) {
 /// notifier is not called for the end either.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn load_failed(going: Going, clients: &Clients) {
-    let is_early = {
-        let images = &Registry::lock().images;
-        images.is_unsorted(going.module)
-    };
+    let is_early = Registry::lock().images.is_unsorted(going.module);
     if is_early {
         module(going, clients);
     }
@@ -124,7 +121,10 @@ impl ForgottenProbes<'_> {
 
     /// Disarms and removes the forgotten probes.
     fn remove(&self, registry: &mut Registry, retired: &mut Retired<Point>) {
-        disarm_idle(&mut registry.change());
+        let mut change = registry.change();
+        let points = change.points;
+        change.disarm_idle(|| points.iter());
+        drop(change);
         unregister::wait_for_jprobes(registry.points.iter());
         let mut change = registry.change();
         for point in change.points.iter() {
@@ -141,21 +141,4 @@ impl ForgottenProbes<'_> {
         let mut change = registry.change();
         change.try_to_optimize(&mut change.points.iter());
     }
-}
-
-/// Disarms all points that are not wanted.
-#[cfg(CONFIG_MODULES)]
-fn disarm_idle(change: &mut Change<'_>) {
-    let is_idle = |point: &PointRef<'_>| point.armed.get() != Armed::No && !point.is_wanted();
-    let points = change.points;
-    // Ftrace first: it takes the text lock itself. If it refuses, its calls find no point.
-    for point in points
-        .iter()
-        .filter(is_idle)
-        .filter(|point| point.is_ftrace())
-    {
-        let _ = change.give_up_ftrace(point);
-    }
-    change.remove_jumps(&mut points.iter().filter(is_idle));
-    change.disarm_breakpoints(&mut points.iter().filter(is_idle));
 }

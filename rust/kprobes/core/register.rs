@@ -36,14 +36,18 @@ use crate::{
     table::Retired, //
 };
 
-/// A callback of a client of the core for probe `number` of a batch, before it is registered: finds
-/// its address, and may refuse it.
-pub(crate) type Begin<'a> =
-    dyn FnMut(&Points, usize, &mut Option<TextAddr>) -> Result<(), Refusal> + 'a;
+/// A callback of a client of the core for probe `number` of a batch, before it is registered: may
+/// refuse it.
+pub(crate) type Begin<'a> = dyn FnMut(&Points, usize, ProbeAddr) -> Result<(), Refusal> + 'a;
 
 /// Registers all probes, or none.
 pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
-    up_to_refused(clients, &mut |_, _, _| Ok(())).map_err(|(count, refusal)| {
+    all_or_none(clients, &mut |_, _, _| Ok(()))
+}
+
+/// Registers all probes, or none.
+pub(crate) fn all_or_none(clients: &[Client], begin: &mut Begin<'_>) -> Result<(), Refusal> {
+    up_to_refused(clients, begin).map_err(|(count, refusal)| {
         unregister::batch(clients.get(..count).unwrap_or_default());
         refusal
     })
@@ -64,17 +68,18 @@ pub(crate) fn up_to_refused(
         let registry = &mut *Registry::lock();
         let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
         for client in chunk {
-            let registered = client.ok_or(Refusal::NoProbe).and_then(|probe| {
-                let mut found = None;
-                begin(&registry.points, done, &mut found)
-                    .and_then(|()| {
-                        register_one(registry, probe, &mut found, &mut batch, &mut replaced)
-                    })
-                    .inspect_err(|&refusal| {
-                        registry.refused.note(Refused::new(probe, found, refusal))
-                    })
+            let probe = client.ok_or((done, Refusal::NoProbe))?;
+            let target = probe.target();
+            let addr = target.and_then(|target| check::resolve(target, &mut batch.cache));
+            let found = addr.as_ref().ok().map(|addr| addr.at);
+            let registered = addr.and_then(|addr| {
+                begin(&registry.points, done, addr)?;
+                register_one(registry, probe, addr, &mut batch, &mut replaced)
             });
-            registered.map_err(|refusal| (done, refusal))?;
+            if let Err(refusal) = registered {
+                registry.refused.note(Refused::new(probe, found, refusal));
+                return Err((done, refusal));
+            }
             done += 1;
         }
         batch.arm(registry);
@@ -82,16 +87,14 @@ pub(crate) fn up_to_refused(
     Ok(())
 }
 
-/// Registers one probe, except for writing its breakpoint. `found` becomes its address.
+/// Registers one probe, except for writing its breakpoint.
 fn register_one(
     registry: &mut Registry,
     probe: &'static Probe,
-    found: &mut Option<TextAddr>,
+    addr: ProbeAddr,
     batch: &mut Batch,
     replaced: &mut Retired<Point>,
 ) -> Result<(), Refusal> {
-    let addr = check::resolve(probe.target()?, &mut batch.cache)?;
-    *found = Some(addr.at);
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
     let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut batch.cache)?;
     if let Some(kind) = kind {
@@ -115,13 +118,13 @@ fn add_or_prepare(
     let at = addr.at;
     let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, addr.on_entry);
-    let kind = check::check_and_classify(change.images, at, cache)?;
-    probe.set(Flag::Ftrace, kind == PointKind::Ftrace);
+    let start = check::check_and_classify(change.images, at, cache)?;
+    probe.set(Flag::Ftrace, start.is_none());
     if let Some(point) = point {
         can_share(change, point, probe)?;
     }
     let Some(point) = point.filter(|point| !point.gone.get()) else {
-        return check_and_prepare(change, at, kind, probe).map(Some);
+        return check_and_prepare(change, at, start, probe).map(Some);
     };
     // The opcode is set before the probe is in the chain: on s390, the exit from an interrupt looks
     // up a probe by address and reads its opcode.
@@ -175,10 +178,10 @@ fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Res
 fn check_and_prepare(
     change: &mut Change<'_>,
     at: TextAddr,
-    kind: PointKind<check::KnownStart>,
+    start: Option<check::KnownStart>,
     probe: &Probe,
 ) -> Result<PointKind, Refusal> {
-    let PointKind::Breakpoint(check::KnownStart { start, function }) = kind else {
+    let Some(check::KnownStart { start, function }) = start else {
         return Ok(PointKind::Ftrace);
     };
     let points = change.points;
@@ -207,15 +210,10 @@ fn arm_or_defer(
     }
 }
 
-/// Finds the address of a probe that must be on the entry of a function, and must not be
-/// registered yet. `found` becomes the address.
-pub(crate) fn unregistered_entry(
-    points: &Points,
-    probe: &Probe,
-    found: &mut Option<TextAddr>,
-) -> Result<TextAddr, Refusal> {
-    let at = check::resolve_entry(probe.target()?)?.at;
-    *found = Some(at);
-    refuse_registered(points, at, probe)?;
-    Ok(at)
+/// Refuses a probe that is not on the entry of a function, or is registered.
+pub(crate) fn check_entry(points: &Points, probe: &Probe, addr: ProbeAddr) -> Result<(), Refusal> {
+    if !addr.on_entry {
+        return Err(Refusal::NotOnEntry);
+    }
+    refuse_registered(points, addr.at, probe).map(drop)
 }

@@ -19,10 +19,7 @@ use super::{
 use crate::{
     registry::prelude::*,
     slots,
-    sys::{
-        preempt,
-        report, //
-    },
+    sys::preempt,
     table::Retired, //
 };
 
@@ -43,7 +40,7 @@ impl RemovedPoints {
     /// Waits until no hit uses the points, and frees them.
     pub(crate) fn wait(self) {
         self.0.wait();
-        drop(slots::free_unused());
+        slots::free_unused();
     }
 }
 
@@ -52,48 +49,37 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();
-        let probes = || chunk.iter().flatten();
-        let addresses = || probes().map(|probe| points::addr_of(probe));
-        disarm_idle(&mut registry.change(), chunk);
-        let points = &registry.points;
+        let addresses = || chunk.iter().flatten().map(|probe| points::addr_of(probe));
+        let mut change = registry.change();
+        disarm(&mut change, chunk);
+        // The text is not locked while the next function waits.
+        change.text = None;
+        let points = change.points;
         wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
-        for probe in probes() {
-            remove(registry, probe, &mut retired);
-        }
-        registry.change().reconsider(&mut addresses());
+        unlink(&mut change, chunk);
+        drop(change);
+        addresses().for_each(|at| registry.points.remove(at, &mut retired));
         registry.points.shrink();
     }
     RemovedPoints(retired)
 }
 
 /// Disables the probes, and disarms the points that are not wanted any more.
-fn disarm_idle(change: &mut Change<'_>, chunk: &[Client]) {
+fn disarm(change: &mut Change<'_>, chunk: &[Client]) {
+    let points = change.points;
     let probes = || chunk.iter().flatten();
+    let mut any_armed = false;
     for probe in probes() {
-        if disable(change, probe).is_err() {
+        if let Ok(point) = points.of(probe) {
+            point.probes.mark(probe, Flag::Disabled, true);
+            any_armed |= point.armed.get() != Armed::No;
+        } else {
             probe.set_addr(0);
         }
     }
-    let points = change.points;
-    let idle = || {
-        let points = probes().filter_map(|probe| points.get(points::addr_of(probe)));
-        points.filter(|point| point.armed.get() == Armed::Breakpoint && !point.is_wanted())
-    };
-    if idle().next().is_some() {
-        change.remove_jumps(&mut idle());
-        change.disarm_breakpoints(&mut idle());
+    if any_armed {
+        change.disarm_idle(|| probes().filter_map(|probe| points.get(points::addr_of(probe))));
     }
-}
-
-/// Disables a probe. A point that is hit by a breakpoint stays armed.
-fn disable(change: &mut Change<'_>, probe: &Probe) -> Result<(), Refusal> {
-    let point = change.points.of(probe)?;
-    point.probes.mark(probe, Flag::Disabled, true);
-    if !point.is_wanted() && change.give_up_ftrace(point).is_err() {
-        // Unregistration returns no error to the client.
-        report::still_called();
-    }
-    Ok(())
 }
 
 /// If one of these points is about to be removed, waits until no CPU runs a jprobe's handler at
@@ -107,27 +93,25 @@ pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>
     }
 }
 
-/// Removes a disabled probe from its point, and the point with its last probe.
-fn remove(registry: &mut Registry, probe: &Probe, retired: &mut Retired<Point>) {
-    let mut change = registry.change();
-    let Ok(point) = change.points.of(probe) else {
-        return;
-    };
-    point.probes.remove(probe);
-    if point.probes.is_empty() {
-        let at = point.at;
-        change.forget(point);
-        registry.points.remove(at, retired);
+/// Removes disabled probes from their points. Points without probes are to be removed.
+fn unlink(change: &mut Change<'_>, chunk: &[Client]) {
+    let probes = || chunk.iter().flatten();
+    for probe in probes() {
+        if let Ok(point) = change.points.of(probe) {
+            point.probes.remove(probe);
+            if point.probes.is_empty() {
+                change.forget(point);
+            }
+        }
     }
+    change.reconsider(&mut probes().map(|probe| points::addr_of(probe)));
 }
 
 /// Undoes the registration of a probe if a later step fails.
-pub(super) fn take_back(registry: &mut Registry, probe: &Probe) {
+pub(super) fn take_back(registry: &mut Registry, probe: &'static Probe) {
     let mut retired = Retired::new();
-    remove(registry, probe, &mut retired);
-    registry
-        .change()
-        .reconsider(&mut [points::addr_of(probe)].into_iter());
+    unlink(&mut registry.change(), &[Some(probe)]);
+    registry.points.remove(points::addr_of(probe), &mut retired);
     retired.wait();
     probe.unlink();
 }

@@ -15,6 +15,7 @@ use crate::{
         register,
         unregister, //
     },
+    model::target::ProbeAddr,
     registry::prelude::*,
     sys::{
         jprobe::Jprobe,
@@ -28,14 +29,9 @@ type Client = Option<&'static Jprobe>;
 
 /// Registers all jprobes, or none.
 fn batch(clients: &[Client]) -> Result<(), Refusal> {
-    let entries = Jprobe::probes(clients);
-    let done = register::up_to_refused(entries, &mut |points, number, found| {
+    register::all_or_none(Jprobe::probes(clients), &mut |points, number, addr| {
         let jprobe = clients.get(number).copied().flatten();
-        check(points, jprobe.ok_or(Refusal::NoProbe)?, found)
-    });
-    done.map_err(|(count, refusal)| {
-        unregister::batch(entries.get(..count).unwrap_or_default());
-        refusal
+        check(points, jprobe.ok_or(Refusal::NoProbe)?, addr)
     })
 }
 
@@ -44,9 +40,9 @@ fn unregister_batch(clients: &[Client]) {
     unregister::batch(Jprobe::probes(clients));
 }
 
-/// Checks a jprobe before the probe on the entry is registered. Sets `found` to the address.
-fn check(points: &Points, jprobe: &Jprobe, found: &mut Option<TextAddr>) -> Result<(), Refusal> {
-    register::unregistered_entry(points, jprobe.entry_probe(), found)?;
+/// Checks a jprobe before the probe on the entry is registered.
+fn check(points: &Points, jprobe: &Jprobe, addr: ProbeAddr) -> Result<(), Refusal> {
+    register::check_entry(points, jprobe.entry_probe(), addr)?;
     let handler = symbols::function_address(jprobe.handler().get() as usize);
     let function = symbols::function(handler);
     if function.is_none_or(|function| function.text.start() != handler) {

@@ -83,18 +83,6 @@ impl State {
     }
 }
 
-/// How to remove the jump of a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Unoptimize {
-    /// Nothing is to be done.
-    Nothing,
-    /// The point was queued: make its hits continue in the text again.
-    UndoRedirect,
-    /// Remove the jump first, then make the hits continue in the text again.
-    RemoveJump,
-}
-
 /// Evidence that the worker has begun to wait for the tasks in text that will change. Only the
 /// worker has such a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -102,31 +90,17 @@ pub(crate) enum Unoptimize {
 pub(crate) struct Period(Generation);
 
 impl Period {
+    /// Begins a wait of the worker. Points that are queued from now on are of the next generation.
+    pub(crate) fn begin(generation: &mut Generation) -> Self {
+        let before = *generation;
+        *generation = before.next();
+        Self(before)
+    }
+
     /// Returns whether a point in this state was queued before the wait, and not again since.
     /// Called when the wait is over.
     pub(crate) fn counts(&self, state: State) -> bool {
         matches!(state, State::Queued(generation) if generation == self.0)
-    }
-}
-
-/// The current generation.
-#[derive(Debug)]
-pub(crate) struct Clock(Generation);
-
-impl Clock {
-    /// The clock before the worker's first wait.
-    pub(crate) const NEW: Self = Self(Generation::NONE);
-
-    /// Returns the generation of the points that are queued now.
-    pub(crate) fn now(&self) -> Generation {
-        self.0
-    }
-
-    /// Begins a wait of the worker.
-    pub(crate) fn begin_wait(&mut self) -> Period {
-        let before = self.0;
-        self.0 = before.next();
-        Period(before)
     }
 }
 
@@ -154,15 +128,15 @@ mod tests {
 
     #[test]
     fn wait_counts_only_for_points_queued_before_it() {
-        let mut clock = Clock::NEW;
-        let early = State::Queued(clock.now());
-        let period = clock.begin_wait();
-        let late = State::Queued(clock.now());
+        let mut generation = Generation::NONE;
+        let early = State::Queued(generation);
+        let period = Period::begin(&mut generation);
+        let late = State::Queued(generation);
         assert!(period.counts(early) && !period.counts(late));
         for other in [State::Plain, State::Jump, State::Unoptimizing] {
             assert!(!period.counts(other));
         }
-        assert!(clock.begin_wait().counts(late));
+        assert!(Period::begin(&mut generation).counts(late));
     }
 
     #[test]

@@ -30,12 +30,11 @@ use crate::{
     },
     slots,
     sys::{
-        modules::ModRef,
         symbols::Function,
         text,
         worker, //
     },
-    text::foreign_branches::Found, //
+    text::foreign_branches::Leaving, //
 };
 use kernel::prelude::*;
 
@@ -135,26 +134,28 @@ impl Change<'_> {
         // Either fails if the module is being unloaded.
         let cannot_read = |_| NoJumpReason::CannotRead;
         let function = self.cache.function(at).map_err(cannot_read)?;
-        let owner = self.images.owner(at).map_err(cannot_read)?;
-        let module = owner.module().map(ModRef::module);
+        let module = self.images.owner(at).map_err(cannot_read)?;
+        let module = module.as_ref();
         // `check::module_sorted` considers the point again.
-        if module.is_some_and(|module| self.images.is_unsorted(module)) {
+        if module.is_some_and(|module| self.images.is_unsorted(module.module())) {
             return Err(NoJumpReason::ModuleComing.into());
         }
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
-        let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
+        let leaving: Leaving<'_> = &mut |piece, image, found, text| {
             Arch::branches_out_of(piece, image, &mut read, found, text)
         };
+        // No branch leads into a jump that overwrites one instruction only.
+        let leaving = (Arch::MAX_OPTIMIZED_LEN > 1).then_some(leaving);
         let (cache, lock) = (&mut self.cache, &mut self.text);
         // Searching all text again would fail again.
-        cache.search_failed.map_or(Ok(()), Err)?;
-        let image = self.images.with_branch_targets(&owner, at, lock, leaving);
-        let unreadable = image
-            .as_ref()
-            .err()
-            .filter(|why| why.reason == NoJumpReason::CannotRead);
-        cache.search_failed = unreadable.copied();
+        if let Some(why) = cache.search_failed {
+            return Err(why);
+        }
+        let image = self.images.with_branch_targets(module, at, lock, leaving);
+        if image.is_err_and(|why| why.reason == NoJumpReason::CannotRead) {
+            cache.search_failed = image.err();
+        }
         let (image, last) = (image?, &mut cache.targets);
         let text = lock.get_or_insert_with(text::Lock::new);
         let targets = targets(last, &function, image, &mut read, text)?;

@@ -3,7 +3,6 @@
 //! Removes jumps: of points that stay, and of points that are removed.
 
 use crate::{
-    model::opt_state::Unoptimize,
     registry::{
         optimizer::{
             Detour,
@@ -58,7 +57,7 @@ impl Change<'_> {
     pub(crate) fn remove_jumps<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let (all, queue) = (self.points, &mut self.optimizer.queue);
         for point in points {
-            if queue.unoptimize(point.at, all) == Unoptimize::UndoRedirect {
+            if queue.unoptimize(point.at, all) {
                 undo_redirect(point);
             }
         }

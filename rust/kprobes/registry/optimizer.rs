@@ -66,11 +66,9 @@ impl Decision {
     }
 }
 
-/// The function that the last decision about a jump was for, and its branch targets.
-pub(crate) type LastTargets = Option<(TextRange, Targets)>;
-
-/// The targets of branches into a function, or the reason why they are not known.
-pub(crate) type Targets = Result<<Arch as Jumps>::BranchTargets, NoJump>;
+/// The function that the last decision about a jump was for, and the targets of branches into it,
+/// or the reason why they are not known.
+pub(crate) type LastTargets = Option<(TextRange, Result<<Arch as Jumps>::BranchTargets, NoJump>)>;
 
 /// The most jumps that are written before the registry is unlocked for others. The kernel's text
 /// poking writes as many at once.

@@ -52,12 +52,10 @@ use core::{
 /// The prepared instruction of a point: its original bytes, and how it is executed.
 pub(crate) type ArchInsn = <Arch as Machine>::ArchInsn;
 
-/// The kind of a probe point: how it is hit. `T` is the data of a point that a breakpoint hits: the
-/// prepared instruction or, before it is prepared, the nearest known start of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PointKind<T = ArchInsn> {
-    /// By a breakpoint.
-    Breakpoint(T),
+/// The kind of a probe point: how it is hit.
+pub(crate) enum PointKind {
+    /// By a breakpoint, which replaces this instruction.
+    Breakpoint(ArchInsn),
     /// By ftrace: the point is the call of ftrace at the entry of a function.
     Ftrace,
 }
@@ -239,10 +237,12 @@ impl Points {
         }
     }
 
-    /// Removes a point. Hits may see it until `retired` was waited for.
+    /// Removes a point if it has no probe. Hits may see it until `retired` was waited for.
     pub(crate) fn remove(&mut self, at: TextAddr, retired: &mut Retired<Point>) {
-        if let Ok(point) = self.table.remove(at) {
-            retired.push(point);
+        if self.get(at).is_some_and(|point| point.probes.is_empty()) {
+            if let Ok(point) = self.table.remove(at) {
+                retired.push(point);
+            }
         }
     }
 

@@ -16,10 +16,9 @@ use crate::{
         Ordering, //
     },
     model::opt_state::{
-        Clock,
+        Generation,
         Period,
         State, //
-        Unoptimize,
     },
     prelude::*, //
 };
@@ -112,7 +111,7 @@ fn link(nodes: &impl Nodes, at: TextAddr, link: fn(&Node) -> &AtomicUsize, to: O
 pub(crate) struct Queue {
     optimizing: List,
     unoptimizing: List,
-    clock: Clock,
+    generation: Generation,
 }
 
 impl Queue {
@@ -120,7 +119,7 @@ impl Queue {
     pub(crate) const EMPTY: Self = Self {
         optimizing: List::EMPTY,
         unoptimizing: List::EMPTY,
-        clock: Clock::NEW,
+        generation: Generation::NONE,
     };
 
     /// Returns whether no point waits for a jump.
@@ -137,7 +136,7 @@ impl Queue {
         };
         let is_plain = node.state() == State::Plain;
         if is_plain {
-            node.set(State::Queued(self.clock.now()));
+            node.set(State::Queued(self.generation));
             self.optimizing.push(at, nodes);
         }
         is_plain
@@ -145,7 +144,7 @@ impl Queue {
 
     /// Begins the worker's wait, if a point is queued.
     pub(crate) fn begin_wait(&mut self) -> Option<Period> {
-        (!self.is_empty()).then(|| self.clock.begin_wait())
+        (!self.is_empty()).then(|| Period::begin(&mut self.generation))
     }
 
     /// After the wait of `period`: removes a point that was queued before the wait from the queue,
@@ -168,26 +167,28 @@ impl Queue {
         }
     }
 
-    /// Forbids a point its jump. If the jump is in the text, the point is one of
+    /// Forbids a point its jump. Returns whether the point was queued: the caller then makes its
+    /// hits continue in the text again. If the jump is in the text, the point is one of
     /// [`unoptimizing`](Queue::unoptimizing) until [`next_unoptimized`](Queue::next_unoptimized)
     /// has returned it.
-    pub(crate) fn unoptimize(&mut self, at: TextAddr, nodes: &impl Nodes) -> Unoptimize {
+    #[must_use]
+    pub(crate) fn unoptimize(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {
         let Some(node) = nodes.node(at) else {
-            return Unoptimize::Nothing;
+            return false;
         };
-        match node.state() {
-            State::Plain | State::Unoptimizing => Unoptimize::Nothing,
+        let state = node.state();
+        match state {
+            State::Plain | State::Unoptimizing => (),
             State::Queued(_) => {
                 self.optimizing.remove(at, nodes);
                 node.set(State::Plain);
-                Unoptimize::UndoRedirect
             }
             State::Jump => {
                 node.set(State::Unoptimizing);
                 self.unoptimizing.push(at, nodes);
-                Unoptimize::RemoveJump
             }
         }
+        matches!(state, State::Queued(_))
     }
 
     /// Returns the points whose jumps will be removed.
@@ -287,9 +288,9 @@ mod tests {
             assert!(queue.add(at(number), &points));
         }
         let period = begin_wait(&mut queue)?;
-        assert_eq!(queue.unoptimize(at(2), &points), Unoptimize::UndoRedirect);
-        assert_eq!(queue.unoptimize(at(2), &points), Unoptimize::Nothing);
-        assert_eq!(queue.unoptimize(at(1), &points), Unoptimize::UndoRedirect);
+        assert!(queue.unoptimize(at(2), &points));
+        assert!(!queue.unoptimize(at(2), &points));
+        assert!(queue.unoptimize(at(1), &points));
         assert!(queue.add(at(2), &points));
         assert_eq!(jump(&mut queue, &period, &points), 3);
         assert!(!queue.is_empty());
@@ -308,11 +309,9 @@ mod tests {
         let period = begin_wait(&mut queue)?;
         assert_eq!(jump(&mut queue, &period, &points), 1234);
         for number in [3, 1, 4] {
-            assert_eq!(
-                queue.unoptimize(at(number), &points),
-                Unoptimize::RemoveJump
-            );
-            assert_eq!(queue.unoptimize(at(number), &points), Unoptimize::Nothing);
+            assert!(!queue.unoptimize(at(number), &points));
+            assert_eq!(state(&points, number), Some(State::Unoptimizing));
+            assert!(!queue.unoptimize(at(number), &points));
         }
         assert!(queue.unoptimizing(&points).eq([at(3), at(1), at(4)]));
         // It cannot come back before.

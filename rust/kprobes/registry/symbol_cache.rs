@@ -93,7 +93,6 @@ mod tests {
     use super::*;
     use crate::{
         model::symbol::FunctionKind,
-        sys::modules::Owner,
         text::{
             Image,
             Images, //
@@ -113,7 +112,7 @@ mod tests {
     fn table_start(image: &Image, at: TextAddr) -> Option<TextAddr> {
         let mut probe = at;
         loop {
-            match image.checked_start(probe) {
+            match image.start_unless_reserved(probe) {
                 Ok(start) => return start,
                 Err(_) => probe = probe.before(1).ok()?,
             }
@@ -160,7 +159,7 @@ mod tests {
         let mut count = Count::default();
         let mut at = symbols::lookup(c"_stext").ok_or(Refusal::UnknownSymbol)?;
         let mut images = Images::EMPTY;
-        let image = images.image(&Owner::Kernel, at)?;
+        let image = images.image(None, at)?;
         let end = symbols::lookup(c"_etext").ok_or(Refusal::UnknownSymbol)?;
         while at < end {
             let function = symbols::function(at).ok_or(Refusal::OutOfText)?;

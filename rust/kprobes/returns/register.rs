@@ -18,6 +18,7 @@ use crate::{
         register,
         unregister, //
     },
+    model::target::ProbeAddr,
     registry::points::Points,
     sys::symbols, //
 };
@@ -26,9 +27,9 @@ use crate::{
 pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::probes(clients);
-    let done = register::up_to_refused(entries, &mut |points, number, found| {
+    let done = register::up_to_refused(entries, &mut |points, number, addr| {
         let probe = clients.get(number).copied().flatten();
-        prepare(points, probe.ok_or(Refusal::NoProbe)?, found)?;
+        prepare(points, probe.ok_or(Refusal::NoProbe)?, addr)?;
         begun = number + 1;
         Ok(())
     });
@@ -45,18 +46,13 @@ pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
     })
 }
 
-/// Prepares a return probe before its entry is registered. Sets `found` to the address of the
-/// function.
-fn prepare(
-    points: &Points,
-    probe: &'static ReturnProbe,
-    found: &mut Option<TextAddr>,
-) -> Result<(), Refusal> {
-    let at = register::unregistered_entry(points, probe.entry_probe(), found)?;
+/// Prepares a return probe before its entry is registered.
+fn prepare(points: &Points, probe: &'static ReturnProbe, addr: ProbeAddr) -> Result<(), Refusal> {
+    register::check_entry(points, probe.entry_probe(), addr)?;
     let mut never = Arch::KRETPROBE_BLACKLIST
         .iter()
         .filter_map(|name| symbols::lookup(name));
-    if never.any(|start| Arch::adjust_addr(start, 0).is_some_and(|never| never.at == at)) {
+    if never.any(|start| Arch::adjust_addr(start, 0).is_some_and(|never| never.at == addr.at)) {
         return Err(Refusal::Blacklisted);
     }
     probe.begin_registration()

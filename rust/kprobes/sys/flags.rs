@@ -54,11 +54,11 @@ pub(crate) enum Armed {
     /// Not armed.
     No = 0,
     /// By a breakpoint, or by the jump that replaces it.
-    Breakpoint,
+    Breakpoint = 1,
     /// By ftrace, which calls our watching user.
-    Watching,
+    Watching = 2,
     /// By ftrace, which calls our IPMODIFY user.
-    Changing,
+    Changing = 3,
 }
 
 impl Armed {
@@ -84,10 +84,12 @@ impl AtomicArmed {
 
     /// Returns the state, for the task that may change it.
     pub(crate) fn get(&self) -> Armed {
-        let armed = self.0.load(Ordering::Relaxed);
-        let all = [Armed::Breakpoint, Armed::Watching, Armed::Changing];
-        let found = all.into_iter().find(|&one| one as u8 == armed);
-        found.unwrap_or(Armed::No)
+        match self.0.load(Ordering::Relaxed) {
+            1 => Armed::Breakpoint,
+            2 => Armed::Watching,
+            3 => Armed::Changing,
+            _ => Armed::No,
+        }
     }
 
     /// Returns whether this is the state. The hit then sees the probes of that state.

@@ -12,24 +12,6 @@ use kernel::{
     sync::rcu, //
 };
 
-/// The owner of the text at an address.
-pub(crate) enum Owner {
-    /// The kernel proper.
-    Kernel,
-    /// A module, which is not freed before this value.
-    Module(ModRef),
-}
-
-impl Owner {
-    /// Returns the module, if the text belongs to one.
-    pub(crate) fn module(&self) -> Option<&ModRef> {
-        match self {
-            Self::Kernel => None,
-            Self::Module(module) => Some(module),
-        }
-    }
-}
-
 /// A reference that keeps a module loaded.
 ///
 /// # Invariants
@@ -75,28 +57,28 @@ impl Drop for ModRef {
     }
 }
 
-/// Returns the owner of the text at an address. Refuses an address that is not text, or is text of
-/// a module that is being unloaded, or that is being loaded and is not `announced`: if the load
-/// fails, such a module is freed at once, also if there are references.
+/// Returns the module whose text is at an address, or `None` for text of the kernel. Refuses an
+/// address that is not text, or is text of a module that is being unloaded, or that is being loaded
+/// and is not `announced`: if the load fails, such a module is freed at once, also if there are
+/// references.
 pub(crate) fn owner(
     at: TextAddr,
     announced: impl FnOnce(Module) -> bool,
-) -> Result<Owner, Refusal> {
+) -> Result<Option<ModRef>, Refusal> {
     // SAFETY: The function only compares the address.
     if unsafe { bindings::core_kernel_text(at.get() as usize) } != 0 {
-        return Ok(Owner::Kernel);
+        return Ok(None);
     }
-    let owner = with(at, true, |module| {
+    let module = with(at, true, |module| {
         if module.is_coming() && !announced(module) {
             return Err(Refusal::ModuleComing);
         }
         // SAFETY: RCU keeps the module from being freed while `with` calls this.
         let pinned = unsafe { bindings::rust_kprobes_module_get(module.as_c()) };
         // INVARIANT: The reference was taken just now.
-        let owner = pinned.then(|| Owner::Module(ModRef(module)));
-        owner.ok_or(Refusal::ModuleGoing)
+        pinned.then(|| ModRef(module)).ok_or(Refusal::ModuleGoing)
     });
-    owner.ok_or(Refusal::NotText)?
+    module.ok_or(Refusal::NotText)?.map(Some)
 }
 
 /// Returns whether this address is in a module that is loaded.

@@ -49,15 +49,18 @@ pub(super) struct BranchTargets {
 
 impl BranchTargets {
     /// Finds the branch targets in `text` of an image, which is a part of `module` or the kernel.
-    /// The caller does not hold the text lock.
+    /// The caller does not hold the text lock. Without `leaving`, no branch is looked for.
     pub(super) fn read(
         module: Option<&ModRef>,
         image: TextRange,
         text: TextRange,
-        leaving: Leaving<'_>,
+        leaving: Option<Leaving<'_>>,
     ) -> Result<Self, NoJump> {
-        let symbols = tables::symbols(module, text).map_err(|_| NoJumpReason::NoMemory)?;
         let (mut entries, mut jumping) = (KVVec::new(), KVVec::new());
+        let Some(leaving) = leaving else {
+            return Ok(Self { entries, jumping });
+        };
+        let symbols = tables::symbols(module, text).map_err(|_| NoJumpReason::NoMemory)?;
         let is_start = |to: &TextAddr| symbols.binary_search_by_key(to, |other| other.at).is_ok();
         for (piece, names) in index::pieces(text, &symbols) {
             let mut found = |to| {
@@ -93,19 +96,15 @@ impl BranchTargets {
 /// of the other names at the address count as well.
 fn add_other_names(symbols: &[Symbol], jumping: &mut KVVec<SplitGroup>) -> Result<(), NoJump> {
     sort::ascending(jumping);
-    let mut others = KVVec::new();
-    let several = index::by_address(symbols).filter(|names| names.len() > 1);
-    for names in several.filter(|_| !jumping.is_empty()) {
+    let known = jumping.len();
+    for names in index::by_address(symbols).filter(|names| names.len() > 1) {
         let mut parts = names.iter().map(|symbol| symbol.group.of_parts());
-        if parts
-            .clone()
-            .any(|group| jumping.binary_search(&group).is_ok())
-        {
-            parts.try_for_each(|group| others.push(group, GFP_KERNEL))?;
+        let sorted = jumping.get(..known).unwrap_or_default();
+        let is_known = |group| sorted.binary_search(&group).is_ok();
+        if parts.clone().any(is_known) {
+            parts.try_for_each(|group| jumping.push(group, GFP_KERNEL))?;
         }
     }
-    let mut others = others.iter();
-    others.try_for_each(|&group| jumping.push(group, GFP_KERNEL))?;
     sort::ascending(jumping);
     Ok(())
 }

@@ -29,8 +29,8 @@ use crate::{
         blacklist,
         modules::{
             self,
-            Module,
-            Owner, //
+            ModRef,
+            Module, //
         },
         text, //
     }, //
@@ -52,8 +52,8 @@ pub(crate) struct Images {
 /// The metadata of an image: the kernel, or a part of a module.
 pub(crate) struct Image {
     text: TextRange,
-    /// Whether the module was being loaded when the image was read. Such an image is read anew for
-    /// the next probe.
+    /// Whether the module was being loaded when the image was read, or the image is init text of a
+    /// module that was initialized. Such an image is read anew for the next probe.
     coming: bool,
     entries: KVVec<TextEntry>,
     /// Added when the first jump is asked for.
@@ -86,56 +86,60 @@ impl Images {
         self.coming.contains(&(module, false))
     }
 
-    /// Returns the owner of the text at an address. Refuses text of a module that is being loaded
-    /// and for which no notifier was called yet, or whose load has failed.
-    pub(crate) fn owner(&self, at: TextAddr) -> Result<Owner, Refusal> {
+    /// Returns the module whose text is at an address, or `None` for text of the kernel. Refuses
+    /// text of a module that is being loaded and for which no notifier was called yet, or whose
+    /// load has failed.
+    pub(crate) fn owner(&self, at: TextAddr) -> Result<Option<ModRef>, Refusal> {
         modules::owner(at, |module| {
             self.coming.iter().any(|(coming, _)| *coming == module)
         })
     }
 
-    /// Returns the image that has `at`, an address in text of `owner`. The caller does not hold the
-    /// text lock: reading the image takes the lock of jump labels, which comes first.
-    pub(crate) fn image(&mut self, owner: &Owner, at: TextAddr) -> Result<&mut Image, Refusal> {
+    /// Returns the image that has `at`, an address in text of `module` or of the kernel. The caller
+    /// does not hold the text lock: reading the image takes the lock of jump labels, which comes
+    /// first.
+    pub(crate) fn image(
+        &mut self,
+        module: Option<&ModRef>,
+        at: TextAddr,
+    ) -> Result<&mut Image, Refusal> {
         self.modules.retain(|image| !image.coming);
-        if self.known(owner, at).is_none() {
-            let image = Image::read(owner, at)?;
-            match owner {
-                Owner::Kernel => self.kernel = Some(image),
-                Owner::Module(_) => {
-                    if self.modules.len() >= MOST_PARTS {
-                        self.modules = KVec::new();
-                    }
-                    self.modules.push(image, GFP_KERNEL)?;
+        if self.known(module, at).is_none() {
+            let image = Image::read(module, at)?;
+            if module.is_none() {
+                self.kernel = Some(image);
+            } else {
+                if self.modules.len() >= MOST_PARTS {
+                    self.modules = KVec::new();
                 }
+                self.modules.push(image, GFP_KERNEL)?;
             }
         }
-        self.known(owner, at).ok_or(Refusal::NotText)
+        self.known(module, at).ok_or(Refusal::NotText)
     }
 
     /// Returns the image with its branch targets. If they are not known yet, releases the text lock
-    /// and finds them with `leaving`.
+    /// and finds them with `leaving`, if there is any.
     pub(crate) fn with_branch_targets(
         &mut self,
-        owner: &Owner,
+        module: Option<&ModRef>,
         at: TextAddr,
         lock: &mut Option<text::Lock>,
-        leaving: Leaving<'_>,
+        leaving: Option<Leaving<'_>>,
     ) -> Result<&Image, NoJump> {
-        let module = owner.module();
         // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
             return Err(NoJumpReason::InitText.into());
         }
-        let known = self.known(owner, at);
+        let known = self.known(module, at);
         if known.is_none_or(|image| image.branch_targets.is_none()) {
             *lock = None;
-            let image = self.image(owner, at)?;
+            let image = self.image(module, at)?;
             let text = module.map_or_else(blacklist::core_text, |_| image.text);
             let found = BranchTargets::read(module, image.text, text, leaving)?;
             image.branch_targets = Some(found);
         }
-        let known = self.known(owner, at).map(|image| &*image);
+        let known = self.known(module, at).map(|image| &*image);
         known.ok_or(NoJumpReason::NoMemory.into())
     }
 
@@ -145,20 +149,17 @@ impl Images {
         self.modules.retain(|image| !module.has(image.text.start()));
     }
 
-    fn known(&mut self, owner: &Owner, at: TextAddr) -> Option<&mut Image> {
-        match owner {
-            Owner::Kernel => self.kernel.as_mut(),
-            Owner::Module(_) => {
-                let mut modules = self.modules.iter_mut();
-                modules.find(|image| image.text.contains(at))
-            }
+    fn known(&mut self, module: Option<&ModRef>, at: TextAddr) -> Option<&mut Image> {
+        let mut modules = self.modules.iter_mut();
+        match module {
+            None => self.kernel.as_mut(),
+            Some(_) => modules.find(|image| image.text.contains(at)),
         }
     }
 }
 
 impl Image {
-    fn read(owner: &Owner, at: TextAddr) -> Result<Self, Refusal> {
-        let module = owner.module();
+    fn read(module: Option<&ModRef>, at: TextAddr) -> Result<Self, Refusal> {
         let text = match module {
             Some(module) => module.part(at).ok_or(Refusal::NotText)?,
             None => TextRange::new(blacklist::core_text().start(), blacklist::init_text().end()),
@@ -175,8 +176,8 @@ impl Image {
 
     /// Refuses text that the kernel changes, or traps on. Otherwise, returns the last start of an
     /// instruction that the tables have at or before `at`.
-    pub(crate) fn checked_start(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
-        self.index(&self.entries).checked_start(at)
+    pub(crate) fn start_unless_reserved(&self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+        self.index(&self.entries).start_unless_reserved(at)
     }
 
     fn index<'a>(&self, entries: &'a [TextEntry]) -> Index<'a> {

@@ -85,7 +85,7 @@ pub(crate) struct Index<'a> {
 impl<'a> Index<'a> {
     /// Refuses if other code changes or reads `at`. Otherwise returns the last start of an
     /// instruction that an entry has at or before `at`.
-    pub(crate) fn checked_start(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
+    pub(crate) fn start_unless_reserved(self, at: TextAddr) -> Result<Option<TextAddr>, Refusal> {
         let Some(offset) = at.get().checked_sub(self.origin.get()) else {
             return Ok(None);
         };
@@ -195,14 +195,14 @@ mod tests {
             (64, EntryKind::JumpLabel, 2),
             (64, EntryKind::LabelTarget, 0),
         ]);
-        let check = |offset| index(&entries).checked_start(at(offset));
+        let check = |offset| index(&entries).start_unless_reserved(at(offset));
         for offset in [16, 17, 20, 21, 64, 65] {
             assert_eq!(check(offset), Err(Refusal::Reserved));
         }
         for offset in [0, 15, 22, 63, 66, 1 << 28, 1 << 40] {
             assert!(check(offset).is_ok());
         }
-        assert_eq!(index(&[]).checked_start(at(16)), Ok(None));
+        assert_eq!(index(&[]).start_unless_reserved(at(16)), Ok(None));
     }
 
     #[test]
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn checked_start_returns_the_last_start_before() {
+    fn start_unless_reserved_returns_the_last_start_before() {
         let entries = entries([
             (16, EntryKind::JumpLabel, 5),
             (32, EntryKind::Start, 0),
             (40, EntryKind::Bug, 1),
             (50, EntryKind::FixupTarget, 0),
         ]);
-        let last = |offset| index(&entries).checked_start(at(offset));
+        let last = |offset| index(&entries).start_unless_reserved(at(offset));
         for (offset, start) in [
             (21, 16),
             (31, 16),
@@ -247,7 +247,7 @@ mod tests {
         }
         assert_eq!(last(15), Ok(None));
         let before = TextAddr::new(16);
-        assert_eq!(index(&entries).checked_start(before), Ok(None));
+        assert_eq!(index(&entries).start_unless_reserved(before), Ok(None));
     }
 
     #[test]

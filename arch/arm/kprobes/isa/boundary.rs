@@ -7,7 +7,7 @@
 //! PC, with registers that are zero, and marks the data that they use:
 //!
 //! * Literals: the words that loads relative to PC read, up to 4 KiB further on.
-//! * Tables of addresses, behind `ldr pc, [pc, ...]` or at the target of ADR: words as long as they
+//! * Tables of addresses, after `ldr pc, [pc, ...]` or at the target of ADR: words as long as they
 //!   are addresses of code that follows.
 //! * Tables of TBB and TBH: distances of code that follows.
 //!
@@ -167,7 +167,7 @@ fn mark(
             true => pc.saturating_add(entry << 1),
             false => entry,
         };
-        // Cases are near, most of them behind the table. What seems to be the first entry may be
+        // Cases are near, most of them after the table. What seems to be the first entry may be
         // code before a table that is further on.
         let near = 0x2_0000 >> u8::from(is_relative && place == pc);
         let is_near = (known.get()..place.saturating_add(near)).contains(&target);

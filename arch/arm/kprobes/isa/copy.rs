@@ -5,7 +5,7 @@
 //! ```text
 //! A32     copy                                Thumb   copy            (4 bytes, or 2)
 //!         ldr pc, [pc, #-4]                           ldr.w pc, [pc]  (or [pc, #4])
-//!         .word next                                                  (2 bytes behind 2)
+//!         .word next                                                  (2 bytes after 2)
 //!                                                     .word next + 1
 //!
 //!         copy                                        copy
@@ -42,7 +42,7 @@ impl Insn {
         .to_le_bytes()
     }
 
-    /// Returns `code` with an instruction behind it.
+    /// Returns `code` with an instruction after it.
     fn append(&self, code: Code, word: u32, len: u64) -> Result<Code, Refusal> {
         let bytes = self.bytes(word, len);
         code.then(bytes.get(..len as usize).unwrap_or(&bytes))
@@ -60,7 +60,7 @@ impl Insn {
         self.append(Code::EMPTY, self.unconditional(), self.len())
     }
 
-    /// Returns a copy of A32, and a jump to the address behind both.
+    /// Returns a copy of A32, and a jump to the address after both.
     pub(crate) fn with_jump(&self) -> [u32; 2] {
         [self.unconditional(), A32_JUMP]
     }
@@ -85,7 +85,7 @@ impl Insn {
         }
     }
 
-    /// Returns the instruction, as in memory. One of two bytes has zeros behind it.
+    /// Returns the instruction, as in memory. One of two bytes has zeros after it.
     pub(crate) fn original(&self) -> [u8; 4] {
         self.bytes(self.word, self.len())
     }

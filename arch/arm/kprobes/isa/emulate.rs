@@ -442,7 +442,7 @@ impl<F: Frame> Cpu<'_, F> {
         }
     }
 
-    /// Returns the address of an access of A32, and the base register behind it.
+    /// Returns the address of an access of A32, and the base register after it.
     #[inline]
     fn address(&self, offset: u32) -> (u32, u32) {
         let insn = self.insn;
@@ -495,7 +495,7 @@ impl<F: Frame> Cpu<'_, F> {
         let (list, base) = (insn.bits(0, 16), self.get(insn.register(16)));
         let moved = Emulation::moved(insn.bit(23), base, list.count_ones() << 2);
         let low = if insn.bit(23) { base } else { moved };
-        // Upwards the first register is at the base, or behind it; downwards the last one is.
+        // Upwards the first register is at the base, or after it; downwards the last one is.
         let skipped = if insn.bit(23) == insn.bit(24) { 4 } else { 0 };
         let at = low.wrapping_add(skipped);
         // Registers change only when all memory is known to be there.

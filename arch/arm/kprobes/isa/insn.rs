@@ -56,7 +56,7 @@ pub(crate) struct Insn {
 impl Insn {
     /// Reads the bits of an instruction and its length in bytes, without decoding it. Reads all
     /// bytes at once: `read` replaces a breakpoint only if all of it is read. Reads two bytes if
-    /// the text ends behind them.
+    /// the text ends after them.
     pub(super) fn read_bits(
         state: State,
         at: TextAddr,
@@ -139,7 +139,7 @@ impl Insn {
         }
         let emulation = Emulation::of(self.row.kind, self.word, self.len, self.state);
         emulation.check()?;
-        // BLX sets the link register to an address behind itself.
+        // BLX sets the link register to an address after itself.
         let links = self.row.kind == Kind::BranchTo && emulation.falls_through();
         Ok(match copy_works && !links {
             _ if emulation.stores_pc() => Exec::EmulateStore(emulation),

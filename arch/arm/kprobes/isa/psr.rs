@@ -51,7 +51,7 @@ pub(super) fn with_it(psr: u32, it: u8) -> u32 {
     psr & !IT | (it & 0xfc) << 8 | (it & 3) << 25
 }
 
-/// Returns whether the CPU is in an IT block. There, the code behind a copy would be in the block,
+/// Returns whether the CPU is in an IT block. There, the code after a copy would be in the block,
 /// too, so no copy can end in a jump back.
 #[inline]
 pub(crate) fn is_in_it_block(psr: u32) -> bool {
@@ -81,7 +81,7 @@ pub(crate) fn holds(condition: u8, psr: u32) -> bool {
     even == (condition & 1 == 0)
 }
 
-/// Returns the PSR behind an instruction: an IT block advances.
+/// Returns the PSR after an instruction: an IT block advances.
 #[inline]
 pub(crate) fn advanced(psr: u32) -> u32 {
     let it = it(psr);
@@ -92,7 +92,7 @@ pub(crate) fn advanced(psr: u32) -> u32 {
 }
 
 /// Returns the PSR for a step: interrupts are masked. In an IT block, the copy is the last
-/// instruction of one, so that the breakpoint behind the copy has no condition.
+/// instruction of one, so that the breakpoint after the copy has no condition.
 #[inline]
 pub(crate) fn for_step(psr: u32) -> u32 {
     let psr = psr | I;
@@ -102,7 +102,7 @@ pub(crate) fn for_step(psr: u32) -> u32 {
     }
 }
 
-/// Returns the PSR behind the original instruction, from those before and behind the step.
+/// Returns the PSR after the original instruction, from those before and after the step.
 #[inline]
 pub(crate) fn after_step(before: u32, psr: u32) -> u32 {
     psr & !(I | IT) | advanced(before) & (I | IT)

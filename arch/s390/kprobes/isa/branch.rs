@@ -3,7 +3,7 @@
 //! Emulates branches.
 //!
 //! A copy of a relative branch or of a call would do something else at its other address, and a
-//! copy that is stepped would leave for the branch's target without the trap behind the copy. A
+//! copy that is stepped would leave for the branch's target without the trap after the copy. A
 //! [`Branch`] is a test, which may change a register, and a target. The instruction becomes a
 //! [`Branch`] when the probe is registered.
 //!
@@ -50,7 +50,7 @@ pub(crate) struct Branch {
 enum Test {
     /// If the mask has the bit of the condition code.
     Condition(u8),
-    /// Always. The register becomes the address behind the instruction.
+    /// Always. The register becomes the address after the instruction.
     Link,
     /// If the register, minus one, is not zero.
     Count,

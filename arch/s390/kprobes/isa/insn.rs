@@ -79,13 +79,13 @@ impl Opcode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Insn {
     /// Its bytes from the top, in the order of the Principles of Operation: bit 0 is the highest.
-    /// The bits behind the instruction are zero.
+    /// The bits after the instruction are zero.
     image: u64,
     pub(crate) opcode: &'static Opcode,
 }
 
 impl Insn {
-    /// Decodes the instruction at the start of `bytes`, and ignores the bytes behind.
+    /// Decodes the instruction at the start of `bytes`, and ignores the bytes after it.
     ///
     /// [`Refusal::TruncatedInsn`] means that the instruction has more bytes,
     /// [`Refusal::InvalidInsn`] that the kernel's table has no such instruction.
@@ -104,11 +104,11 @@ impl Insn {
     /// Reads and decodes the instruction at `at`.
     pub(crate) fn read(at: TextAddr, read: ReadText<'_>) -> Result<Self, Refusal> {
         let mut bytes = [0; MAX_INSN];
-        let [first, second, rest @ ..] = &mut bytes;
-        let mut halfword = [0; 2];
-        read(at, &mut halfword).ok_or(Refusal::UnreadableText)?;
-        [*first, *second] = halfword;
-        let more = insn_len(*first).wrapping_sub(2);
+        let (halfword, rest) = bytes.split_at_mut(2);
+        read(at, halfword).ok_or(Refusal::UnreadableText)?;
+        let more = halfword
+            .first()
+            .map_or(0, |&first| insn_len(first).wrapping_sub(2));
         if let Some(rest @ [_, ..]) = rest.get_mut(..more) {
             read(at.after(2)?, rest).ok_or(Refusal::UnreadableText)?;
         }

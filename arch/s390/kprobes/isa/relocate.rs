@@ -25,11 +25,6 @@ use super::insn::{
 use crate::prelude::*;
 
 impl Insn {
-    /// Returns whether this is an instruction of format RIL with a PC-relative operand.
-    fn is_long_relative(&self) -> bool {
-        self.opcode.relative && self.opcode.extension == Extension::Nibble && self.len() == 6
-    }
-
     /// The address of the long PC-relative operand.
     fn operand(&self, at: TextAddr) -> TextAddr {
         let distance = self.signed(16, 32).wrapping_mul(2);
@@ -41,7 +36,8 @@ impl Insn {
         if !self.opcode.relative {
             return Ok(*self);
         }
-        if !self.is_long_relative() {
+        // Format RIL has 32 bits for the distance; the other formats have 16.
+        if self.opcode.extension != Extension::Nibble || self.len() != MAX_INSN {
             return Err(Refusal::BoundToPlace);
         }
         let distance = self.operand(from).get().wrapping_sub(to.get()) as i64;

@@ -27,21 +27,24 @@ use crate::{
     prelude::*, //
 };
 
-/// Requests to a hypervisor to emulate the next instruction.
-const FORCED: [[u8; FORCED_LEN]; 2] = [
+/// The prefixes that have a hypervisor emulate the next instruction:
+/// [`asm/emulate_prefix.h`](srctree/arch/x86/include/asm/emulate_prefix.h).
+const EMULATE_PREFIXES: [[u8; EMULATE_PREFIX_LEN]; 2] = [
     [0x0f, 0x0b, b'x', b'e', b'n'],
     [0x0f, 0x0b, b'k', b'v', b'm'],
 ];
-const FORCED_LEN: usize = 5;
+const EMULATE_PREFIX_LEN: usize = 5;
 
-/// Returns the length of such a request at the start of `bytes`, or zero.
-pub(super) fn request(bytes: &[u8]) -> usize {
-    let forced = FORCED.iter().any(|request| bytes.starts_with(request));
-    usize::from(forced) * FORCED_LEN
+/// Returns the length of such a prefix at the start of `bytes`, or zero: C's `emulate_prefix_size`.
+pub(super) fn emulate_prefix_len(bytes: &[u8]) -> usize {
+    let has_prefix = EMULATE_PREFIXES
+        .iter()
+        .any(|prefix| bytes.starts_with(prefix));
+    usize::from(has_prefix) * EMULATE_PREFIX_LEN
 }
 
-/// The most bytes of a request and its instruction.
-pub(super) const WINDOW: usize = FORCED_LEN + MAX_INSN;
+/// The most bytes of such a prefix and its instruction.
+pub(super) const WINDOW: usize = EMULATE_PREFIX_LEN + MAX_INSN;
 
 /// Reads as many bytes at `at` as can be read, at most as many as `buffer` has.
 pub(crate) fn read_most<'a>(
@@ -67,15 +70,15 @@ pub(crate) fn check_boundary(
     while start <= at {
         let mut buffer = [0; WINDOW];
         let bytes = read_most(start, &mut buffer, read).ok_or(Refusal::UnreadableText)?;
-        let request = request(bytes);
-        let insn = decode(bytes.get(request..).unwrap_or_default())?;
+        let prefix = emulate_prefix_len(bytes);
+        let insn = decode(bytes.get(prefix..).unwrap_or_default())?;
         if start == at {
-            return match request {
+            return match prefix {
                 0 => Ok(()),
                 _ => Err(Refusal::ForcedEmulation),
             };
         }
-        start = start.after(request.wrapping_add(insn.len()) as u64)?;
+        start = start.after(prefix.wrapping_add(insn.len()) as u64)?;
     }
     Err(Refusal::NotABoundary)
 }
@@ -138,7 +141,7 @@ mod tests {
     fn forced_emulation_prefix_belongs_to_the_next_insn() {
         for letters in [*b"xen", *b"kvm"] {
             let [a, b, c] = letters;
-            // nop; request; cpuid; nop
+            // nop; prefix; cpuid; nop
             let text = [0x90, 0x0f, 0x0b, a, b, c, 0x0f, 0xa2, 0x90];
             assert_eq!(checked(&text, 0), Ok(()));
             assert_eq!(checked(&text, 1), Err(Refusal::ForcedEmulation));

@@ -146,7 +146,7 @@ pub(crate) fn branches_into(
         let is_debuggers = |byte| metadata.reserved_by(byte) == Some(NoJumpReason::Debugger);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
-            return Err(NoJump::from(NoJumpReason::Debugger));
+            return Err(NoJumpReason::Debugger.at(from));
         }
         report(insn, from, function, indirect, found)
     })?;
@@ -268,7 +268,7 @@ fn each_insn(
         let bytes = buffer.get(distance(start, at)..len).unwrap_or_default();
         let request = match every_byte {
             true => 0,
-            false => boundary::request(bytes),
+            false => boundary::emulate_prefix_len(bytes),
         };
         let cannot_decode = |_| NoJumpReason::CannotDecode.at(at);
         let from = at.after(request as u64).map_err(cannot_decode)?;

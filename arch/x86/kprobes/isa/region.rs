@@ -383,7 +383,7 @@ mod tests {
         let mut pretend = Pretend::of(&text);
         assert_eq!(len(&pretend), Ok(7));
         pretend.owner = Some((7, NoJumpReason::Debugger));
-        assert_eq!(len(&pretend), Err(NoJump::from(NoJumpReason::Debugger)));
+        assert_eq!(len(&pretend), Err(NoJumpReason::Debugger.at(at(7))));
         // Elsewhere.
         pretend.owner = Some((10, NoJumpReason::Debugger));
         assert_eq!(len(&pretend), Ok(7));

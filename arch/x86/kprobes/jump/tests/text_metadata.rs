@@ -4,10 +4,7 @@
 
 use super::*;
 use crate::{
-    sys::{
-        modules::Owner,
-        symbols, //
-    },
+    sys::symbols,
     text::{
         foreign_branches::Found,
         index::EntryKind,
@@ -27,7 +24,7 @@ fn metadata() -> Result<&'static Image, NoJump> {
             X86::branches_out_of(piece, image, &mut text::read, found, text)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
-        images.with_branch_targets(&Owner::Kernel, at, &mut None, leaving)?;
+        images.with_branch_targets(None, at, &mut None, Some(leaving))?;
         IMAGES.populate(images);
     }
     let image = IMAGES.as_ref().and_then(Images::kernel);
@@ -88,12 +85,9 @@ mod cases {
     fn init_text_is_refused() -> Result<(), NoJump> {
         let at = symbols::lookup(c"_sinittext").ok_or(Refusal::UnknownSymbol)?;
         // It may have gone.
-        if let Ok(owner) = Images::EMPTY.owner(at) {
-            let leaving = &mut |_, _, _: Found<'_>, _: &mut text::Lock| Ok(false);
+        if Images::EMPTY.owner(at).is_ok() {
             let mut images = Images::EMPTY;
-            let said = images
-                .with_branch_targets(&owner, at, &mut None, leaving)
-                .err();
+            let said = images.with_branch_targets(None, at, &mut None, None).err();
             assert_eq!(said, Some(NoJump::from(NoJumpReason::InitText)));
         }
         Ok(())

@@ -16,10 +16,7 @@
 
 use crate::{
     loom_kit::*,
-    model::opt_state::{
-        State,
-        Unoptimize, //
-    },
+    model::opt_state::State,
     queue::{
         Node,
         Nodes,
@@ -131,10 +128,11 @@ impl World {
     }
 
     fn unoptimize(&self, registry: &mut Registry) {
-        match registry.queue.unoptimize(AT, &registry.node) {
-            Unoptimize::Nothing => return,
-            Unoptimize::UndoRedirect => return self.diverted.store(false, Release),
-            Unoptimize::RemoveJump => (),
+        if registry.queue.unoptimize(AT, &registry.node) {
+            return self.diverted.store(false, Release);
+        }
+        if registry.node.node(AT).map(Node::state) != Some(State::Unoptimizing) {
+            return;
         }
         if is_weak("undo_redirect") {
             self.diverted.store(false, Release);
