@@ -117,10 +117,11 @@ unsafe impl Jumps for Arm {
         } else if !DETOURS.may_end_in_jump() {
             Some(NoJumpReason::DetoursWait)
         } else {
-            metadata.reserved_by(TextRange::with_len(at, 4)?)
+            None
         };
-        match reason {
-            Some(reason) => Err(reason.into()),
+        let (reason, bytes) = (reason.map(NoJump::from), TextRange::with_len(at, 4)?);
+        match reason.or_else(|| metadata.reserved_by(bytes)) {
+            Some(no) => Err(no),
             None => Ok(write(prepared, code, to, text)?),
         }
     }

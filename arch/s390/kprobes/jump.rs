@@ -165,10 +165,11 @@ unsafe impl Jumps for S390 {
         } else if !DETOURS.may_end_in_jump() {
             Some(NoJumpReason::DetoursWait)
         } else {
-            metadata.reserved_by(bytes)
+            None
         };
-        match reason {
-            Some(reason) => Err(reason.into()),
+        let reason = reason.map(NoJump::from);
+        match reason.or_else(|| metadata.reserved_by(bytes)) {
+            Some(no) => Err(no),
             None => Ok(Detour::of(at, &insn, text)?),
         }
     }

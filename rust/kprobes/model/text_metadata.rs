@@ -11,7 +11,7 @@ use super::{
         TextAddr,
         TextRange, //
     },
-    no_jump::NoJumpReason,
+    no_jump::NoJump,
     symbol::SplitGroup, //
 };
 
@@ -21,7 +21,7 @@ pub(crate) trait TextMetadata {
     fn image(&self) -> TextRange;
 
     /// Returns why no jump may be over these bytes, if other code changes or reads any of them.
-    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason>;
+    fn reserved_by(&self, within: TextRange) -> Option<NoJump>;
 
     /// Returns whether the exception table has an entry for the instruction at `at`.
     fn may_fault(&self, at: TextAddr) -> bool;
@@ -55,7 +55,7 @@ impl TextMetadata for Alone {
         TextRange::new(TextAddr::new(0), TextAddr::new(u64::MAX))
     }
 
-    fn reserved_by(&self, _within: TextRange) -> Option<NoJumpReason> {
+    fn reserved_by(&self, _within: TextRange) -> Option<NoJump> {
         None
     }
 

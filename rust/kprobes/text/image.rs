@@ -193,15 +193,14 @@ impl TextMetadata for Image {
         self.text
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJump> {
         if text::is_reserved_by_ftrace(within) {
-            return Some(NoJumpReason::Ftrace);
+            return Some(NoJumpReason::Ftrace.into());
         }
         let mut bytes = (within.start().get()..within.end().get()).map(TextAddr::new);
-        if bytes.any(text::is_debugged) {
-            return Some(NoJumpReason::Debugger);
-        }
-        self.index(&self.entries).reserved_by(within)
+        let debugged = bytes.find(|&at| text::is_debugged(at));
+        let debugger = debugged.map(|at| NoJumpReason::Debugger.at(at));
+        debugger.or_else(|| self.index(&self.entries).reserved_by(within))
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {

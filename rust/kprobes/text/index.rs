@@ -104,10 +104,14 @@ impl<'a> Index<'a> {
     }
 
     /// Returns the first reason why other code changes or reads any of these bytes.
-    pub(crate) fn reserved_by(self, within: TextRange) -> Option<NoJumpReason> {
+    pub(crate) fn reserved_by(self, within: TextRange) -> Option<NoJump> {
         let start = within.start().get().checked_sub(self.origin.get())?;
         let mut near = self.between(start.saturating_sub(MOST), within.end());
-        near.find_map(|entry| entry.kind.reserved_by().filter(|_| start < entry.end()))
+        near.find_map(|entry| {
+            let reason = entry.kind.reserved_by().filter(|_| start < entry.end());
+            let at = self.origin.get().wrapping_add(entry.start());
+            reason.map(|reason| reason.at(TextAddr::new(at)))
+        })
     }
 
     /// Returns the first address in this text with an entry of that kind.
@@ -215,13 +219,18 @@ mod tests {
         ]);
         let reason = |from, to| index(&entries).reserved_by(TextRange::new(at(from), at(to)));
         let of = |offset| reason(offset, offset + 1);
+        let (call, bug) = (
+            NoJumpReason::StaticCall.at(at(16)),
+            NoJumpReason::Bug.at(at(21)),
+        );
         assert_eq!([15, 22, 23, 63, 66, 1 << 40].map(of), [None; 6]);
-        assert_eq!([16, 20].map(of), [Some(NoJumpReason::StaticCall); 2]);
-        assert_eq!(of(21), Some(NoJumpReason::Bug));
-        assert_eq!([64, 65].map(of), [Some(NoJumpReason::JumpLabel); 2]);
+        assert_eq!([16, 20].map(of), [Some(call); 2]);
+        assert_eq!(of(21), Some(bug));
+        let label = NoJumpReason::JumpLabel.at(at(64));
+        assert_eq!([64, 65].map(of), [Some(label); 2]);
         // The first one counts.
-        assert_eq!(reason(20, 30), Some(NoJumpReason::StaticCall));
-        assert_eq!(reason(21, 99), Some(NoJumpReason::Bug));
+        assert_eq!(reason(20, 30), Some(call));
+        assert_eq!(reason(21, 99), Some(bug));
         assert_eq!(reason(22, 64), None);
     }
 

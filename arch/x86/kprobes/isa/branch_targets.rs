@@ -143,10 +143,11 @@ pub(crate) fn branches_into(
     found: &mut dyn FnMut(Branch) -> Result<(), NoJump>,
 ) -> Result<(), NoJump> {
     each_insn(function, false, read, &mut |from, insn| {
-        let is_debuggers = |byte| metadata.reserved_by(byte) == Some(NoJumpReason::Debugger);
+        let debuggers = NoJumpReason::Debugger.at(from);
+        let is_debuggers = |byte| metadata.reserved_by(byte) == Some(debuggers);
         let byte = TextRange::with_len(from, 1);
         if insn.flow() == Flow::Breakpoint && byte.is_ok_and(is_debuggers) {
-            return Err(NoJumpReason::Debugger.at(from));
+            return Err(debuggers);
         }
         report(insn, from, function, indirect, found)
     })?;

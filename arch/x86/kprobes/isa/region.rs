@@ -129,8 +129,8 @@ impl Region {
             original,
             insns,
         };
-        if let Some(reason) = metadata.reserved_by(TextRange::new(at, region.end())) {
-            return Err(reason.into());
+        if let Some(no) = metadata.reserved_by(TextRange::new(at, region.end())) {
+            return Err(no);
         }
         check_no_target_inside(at, branches, metadata)?;
         let mut behind = 0_usize;
@@ -370,7 +370,7 @@ mod tests {
         // Also of the last instruction, which is copied.
         for inside in [0, 4, 7] {
             pretend.owner = Some((inside, NoJumpReason::JumpLabel));
-            assert_eq!(len(&pretend), Err(NoJump::from(NoJumpReason::JumpLabel)));
+            assert_eq!(len(&pretend), Err(NoJumpReason::JumpLabel.at(at(inside))));
         }
         pretend.owner = Some((8, NoJumpReason::Ftrace));
         assert_eq!(len(&pretend), Ok(8));

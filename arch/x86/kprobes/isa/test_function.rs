@@ -118,9 +118,9 @@ impl TextMetadata for Pretend<'_> {
         range(0, self.text.len())
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJump> {
         let (offset, owner) = self.owner?;
-        within.contains(at(offset)).then_some(owner)
+        within.contains(at(offset)).then(|| owner.at(at(offset)))
     }
 
     fn may_fault(&self, insn: TextAddr) -> bool {

@@ -98,7 +98,7 @@ mod cases {
         let metadata = metadata()?;
         let there = function(c"kernel_clone")?;
         let entry = TextRange::with_len(there.start(), 5)?;
-        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(NoJumpReason::Ftrace);
+        let expected = cfg!(CONFIG_DYNAMIC_FTRACE).then_some(NoJump::from(NoJumpReason::Ftrace));
         assert!(metadata.reserved_by(entry) == expected);
         Ok(())
     }

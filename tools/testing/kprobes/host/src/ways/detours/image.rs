@@ -10,7 +10,10 @@
 use super::*;
 use crate::{
     model::{
-        no_jump::NoJumpReason,
+        no_jump::{
+            NoJump,
+            NoJumpReason, //
+        },
         symbol::SplitGroup, //
     },
     x86::branch_targets::Thunks, //
@@ -434,7 +437,7 @@ impl TextMetadata for Image {
         self.text()
     }
 
-    fn reserved_by(&self, within: TextRange) -> Option<NoJumpReason> {
+    fn reserved_by(&self, within: TextRange) -> Option<NoJump> {
         // As of the others, the first one that these bytes come to.
         let owner = self.owner_but_bug(within);
         let bug = first(&self.bugs, within);
@@ -442,7 +445,8 @@ impl TextMetadata for Image {
             let before = TextRange::new(within.start(), bug);
             owner != Some(NoJumpReason::Ftrace) && self.owner_but_bug(before).is_none()
         });
-        earlier.map(|_| NoJumpReason::Bug).or(owner)
+        let reason = earlier.map(|_| NoJumpReason::Bug).or(owner);
+        reason.map(NoJump::from)
     }
 
     fn may_fault(&self, at: TextAddr) -> bool {
