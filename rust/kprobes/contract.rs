@@ -305,9 +305,11 @@ pub(crate) unsafe trait Jumps: Machine {
     /// The targets of branches into a function; the default is none.
     type BranchTargets: Default;
 
-    /// Bytes of a jump, at most, in which there may be another probe. The default is for
-    /// architectures whose jumps overwrite one instruction only: none but the jump's own.
-    const MAX_OPTIMIZED_LEN: u64 = 1;
+    /// Bytes that a jump overwrites at most.
+    const MAX_OPTIMIZED_LEN: u64;
+
+    /// Whether a jump may overwrite several instructions, so that branches may lead into it.
+    const OVERWRITES_SEVERAL: bool = false;
 
     /// Finds the targets of branches into a function, once for all probe points in it. The text
     /// lock keeps other code from changing text meanwhile. The default is for architectures whose

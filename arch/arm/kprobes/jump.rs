@@ -96,6 +96,8 @@ unsafe impl Jumps for Arm {
     type Detour = Detour;
     type BranchTargets = ();
 
+    const MAX_OPTIMIZED_LEN: u64 = 4;
+
     fn make_detour(
         at: TextAddr,
         _function: TextRange,

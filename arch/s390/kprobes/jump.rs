@@ -138,6 +138,8 @@ unsafe impl Jumps for S390 {
     type Detour = Detour;
     type BranchTargets = ();
 
+    const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
+
     fn make_detour(
         at: TextAddr,
         function: TextRange,

@@ -163,6 +163,7 @@ unsafe impl Jumps for X86 {
     type BranchTargets = KVVec<Branch>;
 
     const MAX_OPTIMIZED_LEN: u64 = encode::JUMP_LEN as u64;
+    const OVERWRITES_SEVERAL: bool = true;
 
     fn branch_targets(
         function: TextRange,

@@ -368,6 +368,24 @@ static void O7_boundaries_behind_jumps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, calls + 1);
 }
 
+#ifdef ANOTHER_JUMP
+/* Who decides about it decodes what is under the first one. */
+static void O7_another_jump_in_the_function(struct kunit *test)
+{
+	PROBE_IN(probe, PLAIN);
+	PROBE_IN(second, SECOND + ANOTHER_JUMP);
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND + ANOTHER_JUMP));
+	PROBE_IN(after, PLAIN + ANOTHER_JUMP);
+	PROBE_IN(ahead, SECOND);
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN + ANOTHER_JUMP));
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND));
+	EXPECT_CALL(after, 1);
+	KUNIT_EXPECT_EQ(test, call(optimize_second, 1), 6);
+	EXPECT_HITS(ahead, 1, 0);
+}
+#endif
+
 #ifdef CONFIG_RUST_KPROBES
 static int make_due(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -410,6 +428,9 @@ static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O4_other_values_are_refused),
 	KUNIT_CASE(O7_only_the_bytes_of_the_jump_change),
 	KUNIT_CASE(O7_boundaries_behind_jumps),
+#ifdef ANOTHER_JUMP
+	KUNIT_CASE(O7_another_jump_in_the_function),
+#endif
 #ifdef CONFIG_RUST_KPROBES
 	KUNIT_CASE(O9_preempted_after_a_hit),
 #endif

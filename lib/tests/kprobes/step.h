@@ -24,6 +24,7 @@
  * FIRST_BYTES		the first instruction
  * BEHIND_BYTES		up to the first one behind the jump
  * JUMP_BYTES		the jump
+ * ANOTHER_JUMP		up to where another jump may be, if any
  * OPCODE_BYTE		the byte by which JUMP_OPCODE and BREAKPOINT_OPCODE differ
  * PLACES		what may be a jump, or why not: see optimize_rules.c
  */

@@ -145,8 +145,7 @@ impl Change<'_> {
         let leaving: Leaving<'_> = &mut |piece, image, found, text| {
             Arch::branches_out_of(piece, image, &mut read, found, text)
         };
-        // No branch leads into a jump that overwrites one instruction only.
-        let leaving = (Arch::MAX_OPTIMIZED_LEN > 1).then_some(leaving);
+        let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);
         let (cache, lock) = (&mut self.cache, &mut self.text);
         // Searching all text again would fail again.
         if let Some(why) = cache.search_failed {

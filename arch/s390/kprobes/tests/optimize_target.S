@@ -16,7 +16,8 @@ SYM_FUNC_END(clauses_invoke)
 .irp name, plain, second, third
 	.balign	16, 0x07
 SYM_FUNC_START(optimize_\name)
-	lay	%r2,5(%r2)
+	lay	%r2,2(%r2)
+	lay	%r2,3(%r2)
 	br	%r14
 SYM_FUNC_END(optimize_\name)
 .endr

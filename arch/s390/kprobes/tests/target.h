@@ -67,6 +67,7 @@ extern const u8 clauses_copy_user_site[];
 #define FIRST_BYTES	6
 #define BEHIND_BYTES	6
 #define JUMP_BYTES	6
+#define ANOTHER_JUMP	6
 #define OPCODE_BYTE	0
 #define JUMP_OPCODE	0xc0
 #define BREAKPOINT_OPCODE	0

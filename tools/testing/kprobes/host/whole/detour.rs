@@ -73,6 +73,7 @@ unsafe impl Jumps for Arch {
     type BranchTargets = ();
 
     const MAX_OPTIMIZED_LEN: u64 = LEN as u64;
+    const OVERWRITES_SEVERAL: bool = true;
 
     fn branch_targets(
         function: TextRange,
