@@ -64,7 +64,7 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
  * a copy of an instruction or in a detour.
  */
 void __kprobes kprobe_unwind_original(const struct pt_regs *regs, unsigned long *ip,
-				    unsigned long *sp)
+				      unsigned long *sp)
 {
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 	/* The code that detours share has not made its frame yet. */

@@ -36,7 +36,7 @@ impl Insn {
         if !self.opcode.relative {
             return Ok(*self);
         }
-        // Format RIL has 32 bits for the distance; the other formats have 16.
+        // Format RIL has 32 bits for the distance; the other formats have fewer.
         if self.opcode.extension != Extension::Nibble || self.len() != MAX_INSN {
             return Err(Refusal::BoundToPlace);
         }

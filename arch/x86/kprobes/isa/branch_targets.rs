@@ -267,13 +267,13 @@ fn each_insn(
             ahead.ok_or(NoJumpReason::CannotRead.at(at))?;
         }
         let bytes = buffer.get(distance(start, at)..len).unwrap_or_default();
-        let request = match every_byte {
+        let prefix = match every_byte {
             true => 0,
             false => boundary::emulate_prefix_len(bytes),
         };
         let cannot_decode = |_| NoJumpReason::CannotDecode.at(at);
-        let from = at.after(request as u64).map_err(cannot_decode)?;
-        let insn = decode(bytes.get(request..).unwrap_or_default());
+        let from = at.after(prefix as u64).map_err(cannot_decode)?;
+        let insn = decode(bytes.get(prefix..).unwrap_or_default());
         if let Ok(insn) = &insn {
             look(from, insn)?;
         }
