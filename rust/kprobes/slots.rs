@@ -28,7 +28,7 @@
 //! [`free_unused`] frees the pages that have no slot in use, at the end of each unregistration and
 //! of each pass of the worker, which a slot that has waited wakes. Changing the protection of a
 //! page interrupts all CPUs, so a pool keeps some unused pages. A pool looks at all of its pages
-//! only when the page of the last taken slot is full, or when a slot was given back.
+//! only when the page of the last taken slot is full, or when a page has become unused.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -121,8 +121,8 @@ pub(crate) struct Pool {
     words: usize,
     /// The number of pages that are kept even if none of their slots is in use.
     min_pages: usize,
-    /// Whether a slot has become free since the last [`free_unused`].
-    has_freed: AtomicBool,
+    /// Whether all slots of a page have become free since the last [`free_unused`].
+    has_unused: AtomicBool,
     /// The number of slots that wait for Tasks RCU.
     pending: AtomicUsize,
     /// The writer of the table, and the page that the last slot was taken from.
@@ -136,7 +136,7 @@ impl Pool {
             name,
             words,
             min_pages: min,
-            has_freed: AtomicBool::new(false),
+            has_unused: AtomicBool::new(false),
             pending: AtomicUsize::new(0),
             pages: Guarded::new(Mutex::SLOTS, (writer, TextAddr::new(0))),
         }
@@ -187,10 +187,10 @@ impl Pool {
         self.table.find(TextAddr::new(base), pinned)
     }
 
-    /// Removes pages that have no slot in use from the table. Looks for them only if slots were
-    /// given back.
+    /// Removes pages that have no slot in use from the table. Looks for them only if there may be
+    /// one. A kept page is used before another is made, and is noted when it is unused again.
     fn free_unused(&self, retired: &mut Retired<Page>) {
-        if !self.has_freed.swap(false, Ordering::Acquire) {
+        if !self.has_unused.swap(false, Ordering::Acquire) {
             return;
         }
         let writer = &mut self.pages.lock().0;
@@ -353,8 +353,9 @@ impl Page {
             left &= left.wrapping_sub(1);
         }
         let pool = self.pool;
-        self.bits.free(slots);
-        pool.has_freed.store(true, Ordering::Release);
+        if self.bits.free(slots) {
+            pool.has_unused.store(true, Ordering::Release);
+        }
     }
 
     /// Calls [`expired`] after a grace period of Tasks RCU.
@@ -511,8 +512,8 @@ mod tests {
         pool.pages.lock().0.len()
     }
 
-    fn has_freed(pool: &Pool) -> bool {
-        pool.has_freed.load(Ordering::Relaxed)
+    fn has_unused(pool: &Pool) -> bool {
+        pool.has_unused.load(Ordering::Relaxed)
     }
 
     /// Gives back the pages that are left.
@@ -547,10 +548,10 @@ mod tests {
         free_unused(&POOL);
         assert_eq!(pages(&POOL), PAGES + 1);
         drop(some);
-        assert!(has_freed(&POOL));
+        assert!(has_unused(&POOL));
         free_unused(&POOL);
         assert_eq!(pages(&POOL), POOL.min_pages);
-        assert!(!has_freed(&POOL));
+        assert!(!has_unused(&POOL));
         drop(kept);
         free_unused(&POOL);
         assert_eq!(pages(&POOL), POOL.min_pages);

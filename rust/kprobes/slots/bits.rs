@@ -53,9 +53,9 @@ impl Bits {
         Some(index as usize)
     }
 
-    /// Gives back taken slots that no CPU can be in.
-    pub(crate) fn free(&self, slots: usize) {
-        self.free.fetch_or(slots, Ordering::Release);
+    /// Gives back taken slots that no CPU can be in. Returns whether all slots are free now.
+    pub(crate) fn free(&self, slots: usize) -> bool {
+        self.free.fetch_or(slots, Ordering::Release) | slots == self.all
     }
 
     /// Gives back a taken slot that tasks may be in. If this returns true, the caller calls

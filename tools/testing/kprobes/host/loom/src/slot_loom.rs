@@ -76,8 +76,9 @@ impl World {
     fn free(&self, slot: usize) {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
-        self.bits().free(1 << slot);
-        self.noted.store(true, Release);
+        if self.bits().free(1 << slot) {
+            self.noted.store(true, Release);
+        }
     }
 
     fn follow_up(&self, ask: bool) {
@@ -108,8 +109,9 @@ impl World {
             );
         }
         self.follow_up(ask);
-        self.bits().free(waited);
-        self.noted.store(true, Release);
+        if self.bits().free(waited) {
+            self.noted.store(true, Release);
+        }
         // Who frees the page may come in between.
         if is_weak("late") {
             self.page.share();
