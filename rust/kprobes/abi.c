@@ -24,6 +24,7 @@
 #include "glue.h"
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
+/* For get_kprobe_ctlblk() alone; ours is struct Cpu of sys/this_cpu.rs. */
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 
 /* Guards the registry; see sys/lock.rs. */

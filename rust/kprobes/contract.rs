@@ -76,7 +76,7 @@ pub(crate) unsafe trait Machine: Isa {
     type ArchInsn: Send + Sync + 'static;
 
     /// Bytes from a breakpoint to the address that its trap saves.
-    const TRAP_LEN: u64;
+    const TRAP_IP_OFFSET: u64;
 
     /// Bytes of the call that ftrace makes at the entry of a function.
     const FTRACE_LEN: u64;
@@ -214,7 +214,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns the address of the breakpoint that was hit.
     #[inline(always)]
     fn hit_at(registers: &Registers) -> TextAddr {
-        TextAddr::new(Self::ip(registers).get().wrapping_sub(Self::TRAP_LEN))
+        TextAddr::new(Self::ip(registers).get().wrapping_sub(Self::TRAP_IP_OFFSET))
     }
 
     /// Called when ftrace calls from `at`: sets the instruction pointer to the value that handlers
@@ -223,7 +223,7 @@ pub(crate) unsafe trait Machine: Isa {
     #[inline(always)]
     fn enter_ftrace(registers: &mut Registers, at: TextAddr) -> TextAddr {
         let next = Self::ip(registers);
-        let shown = at.get().wrapping_add(Self::TRAP_LEN);
+        let shown = at.get().wrapping_add(Self::TRAP_IP_OFFSET);
         Self::set_ip(registers, TextAddr::new(shown));
         next
     }

@@ -83,7 +83,7 @@ impl Isa for Arm {
 unsafe impl Machine for Arm {
     type ArchInsn = ArchInsn;
 
-    const TRAP_LEN: u64 = 0;
+    const TRAP_IP_OFFSET: u64 = 0;
     const FTRACE_LEN: u64 = 4;
     /// C passes the fault status of a page fault, not the number of a trap, so there is none here.
     const FAULTS: &'static [c_uint] = &[];

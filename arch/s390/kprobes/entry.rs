@@ -7,7 +7,10 @@
 
 use super::{
     frame::Trapped,
-    isa::S390,
+    isa::{
+        BREAKPOINT,
+        S390, //
+    },
     machine::PAGE_FAULT, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -53,7 +56,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
         // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
         let is_breakpoint =
-            Trapped::of(registers).interruption() == (OPERATION, S390::TRAP_LEN as u32);
+            Trapped::of(registers).interruption() == (OPERATION, BREAKPOINT.len() as u32);
         is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.

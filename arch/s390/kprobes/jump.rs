@@ -116,7 +116,7 @@ impl Detour {
         append(insn, at)?;
         let jump = Insn::decode(&JUMP)?;
         append(&jump, at.after(LEN as u64)?)?;
-        let shown = at.after(S390::TRAP_LEN)?.get().to_be_bytes();
+        let shown = at.after(S390::TRAP_IP_OFFSET)?.get().to_be_bytes();
         let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
         poke(slot.at(), code.bytes(), text);
         slot.set_ends_in_jump();

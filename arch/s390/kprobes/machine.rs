@@ -55,7 +55,7 @@ const INTERRUPTS: usize = 0x0304_0000_0000_0000;
 unsafe impl Machine for S390 {
     type ArchInsn = ArchInsn;
 
-    const TRAP_LEN: u64 = 2;
+    const TRAP_IP_OFFSET: u64 = 2;
     const FTRACE_LEN: u64 = 6;
     const FAULTS: &'static [c_uint] = &[PAGE_FAULT];
 

@@ -62,7 +62,7 @@ const IF: usize = flag::IF as usize;
 unsafe impl Machine for X86 {
     type ArchInsn = ArchInsn;
 
-    const TRAP_LEN: u64 = encode::INT3_LEN;
+    const TRAP_IP_OFFSET: u64 = encode::INT3_LEN;
     const FTRACE_LEN: u64 = 5;
     const HAS_INSN_ERRNO: bool = true;
     const FAULTS: &'static [c_uint] = &[bindings::X86_TRAP_PF, bindings::X86_TRAP_GP];

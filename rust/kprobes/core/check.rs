@@ -48,7 +48,7 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Pro
         }
         Target::Address(base, offset) => (base, offset),
     };
-    // The sum is as long as a pointer.
+    // On 32-bit kernels the sum wraps, as that of pointers does in C.
     let at = TextAddr::new(base.after(offset)?.get() as usize as u64);
     let function = cache.function(at)?.text.start();
     let offset = at.get().wrapping_sub(function.get());

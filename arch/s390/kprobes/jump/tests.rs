@@ -58,7 +58,7 @@ impl State {
         let shown = Trapped::of(shown);
         let mut gprs = shown.gprs.iter().zip(&self.gprs);
         let same = gprs.all(|(&shown, &is)| shown as u64 == is);
-        let ip = shown.ip as u64 == at.get() + S390::TRAP_LEN;
+        let ip = shown.ip as u64 == at.get() + S390::TRAP_IP_OFFSET;
         same && ip && shown.mask as u64 >> 44 & 3 == self.cc
     }
 }
