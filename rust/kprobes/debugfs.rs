@@ -14,6 +14,7 @@
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
+    core::check,
     hit::breakpoint::STEP_FAULTS,
     registry::{
         prelude::*,
@@ -24,7 +25,6 @@ use crate::{
     },
     slots,
     sys::{
-        blacklist,
         seq::Seq,
         sort,
         symbols, //
@@ -53,9 +53,7 @@ pub(crate) fn enabled(to: &Seq, registry: &Registry) {
 
 /// Shows the blacklisted functions.
 pub(crate) fn blacklist(to: &Seq, registry: &Registry) {
-    let each = &mut |start, end| to.function(start, end);
-    blacklist::each(Arch::arch_blacklist(), each);
-    registry.modules.each(each);
+    check::each_blacklisted(registry, &mut |start, end| to.function(start, end));
 }
 
 /// Shows the latest registrations that failed, the oldest first.

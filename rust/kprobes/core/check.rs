@@ -119,6 +119,12 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
         || split_from.is_some_and(|base| listed(base, Some(base)))
 }
 
+/// Calls `each` with the start and the end of each blacklisted function.
+pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
+    blacklist::each(Arch::arch_blacklist(), each);
+    registry.modules.each(each);
+}
+
 /// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
 #[cfg(CONFIG_MODULES)]
 pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
