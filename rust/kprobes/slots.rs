@@ -149,7 +149,7 @@ impl Pool {
             return Ok(slot);
         }
         let mut pages = writer.iter();
-        let found = pages.find_map(|(base, page)| Some((base, page.take(origin)?)));
+        let found = pages.find_map(|page| Some((page.at, page.value.take(origin)?)));
         if let Some((base, slot)) = found {
             *last_page = base;
             return Ok(slot);
@@ -218,7 +218,7 @@ impl Pool {
 /// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
 /// numbers of others.
 pub(crate) fn page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
-    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|(page, _)| (page, pool.name));
+    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|page| (page.at, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
@@ -519,7 +519,7 @@ mod tests {
     /// Gives back the pages that are left.
     fn close(pool: &Pool) -> Result<(), Refusal> {
         let writer = &mut pool.pages.lock().0;
-        let first = |writer: &Writer<Page>| writer.iter().next().map(|(base, _)| base);
+        let first = |writer: &Writer<Page>| writer.iter().next().map(|page| page.at);
         while let Some(base) = first(writer) {
             drop(writer.remove(base)?);
         }

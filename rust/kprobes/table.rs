@@ -60,7 +60,8 @@ const fn pointer(at: &TextAddr) -> *mut TextAddr {
 /// An entry in its own memory. Its address comes first, as a word points to the address.
 #[repr(C)]
 pub(crate) struct Entry<T> {
-    at: TextAddr,
+    /// The address.
+    pub(crate) at: TextAddr,
     /// The next entry that waits for the same grace period.
     next: AtomicPtr<Entry<T>>,
     /// The value for the address.
@@ -262,29 +263,28 @@ impl<T: Send + Sync> Table<T> {
         Some(unsafe { Entry::value_of(found) })
     }
 
-    /// Returns all entries with their addresses, in no order. The caller stays on the CPU.
+    /// Returns all entries, in no order. The caller stays on the CPU.
     pub(crate) fn iter<'a>(&'a self, pinned: &'a PreemptOff) -> Entries<'a, T> {
         Entries(self.array(pinned), 0, PhantomData)
     }
 }
 
-/// The entries of a table with their addresses: the array of a `Table<T>`, and the number of the
-/// next word.
+/// The entries of a table: the array of a `Table<T>`, and the number of the next word.
 //
 // A named type: with the types of adapters, symbols would be longer than objtool and kallsyms take.
 pub(crate) struct Entries<'a, T>(Array<'a>, usize, PhantomData<&'a T>);
 
 impl<'a, T> Iterator for Entries<'a, T> {
-    type Item = (TextAddr, &'a T);
+    type Item = &'a Entry<T>;
 
-    fn next(&mut self) -> Option<(TextAddr, &'a T)> {
+    fn next(&mut self) -> Option<&'a Entry<T>> {
         while self.1 <= self.0.last() {
-            let found = self.0.at(self.1);
+            let target = self.0.word(self.1).load(Ordering::Acquire);
             self.1 = self.1.wrapping_add(1);
-            if *found != NOWHERE {
-                // SAFETY: The entries of the array's table have this type, so an address other than
-                // `NOWHERE` is the address of an entry, which is not freed during `'a`.
-                return Some((*found, unsafe { Entry::value_of(found) }));
+            // Most words are empty: nothing is read from their target.
+            if ![pointer(&EMPTY), pointer(&REMOVED)].contains(&target) {
+                // SAFETY: The entries of the table have this type, and are not freed during `'a`.
+                return Some(unsafe { &*target.cast() });
             }
         }
         None
@@ -344,7 +344,7 @@ impl<T: Send + Sync> Writer<T> {
         Some(unsafe { Entry::value_of(found) })
     }
 
-    /// Returns all entries with their addresses, in no order.
+    /// Returns all entries, in no order.
     pub(crate) fn iter(&self) -> Entries<'_, T> {
         Entries(self.array(), 0, PhantomData)
     }
@@ -410,10 +410,12 @@ impl<T: Send + Sync> Writer<T> {
         // INVARIANT: The allocator aligns a power of two of words to its size. No code frees the
         // array before it is replaced.
         let array = Array(with_shift(words.as_ptr(), len), PhantomData);
-        let all = (0..self.words).map(|index| self.array().at(index));
-        for found in all.filter(|&&at| at != NOWHERE).take(self.live) {
-            let word = array.word(array.vacancy(*found));
-            word.store(pointer(found), Ordering::Relaxed);
+        for entry in self.iter().take(self.live) {
+            let word = array.word(array.vacancy(entry.at));
+            word.store(
+                core::ptr::from_ref(entry).cast_mut().cast(),
+                Ordering::Relaxed,
+            );
         }
         let old = self.array().0;
         // The release makes readers see the words of the new array.
@@ -594,12 +596,14 @@ mod tests {
     /// Is what the writer knows about the array what is in it?
     fn is_sound(writer: &Writer<usize>) -> bool {
         let pinned = PreemptOff::new();
-        let places = writer.table.iter(&pinned).map(|(at, _)| at);
+        let places = writer.table.iter(&pinned).map(|one| one.at);
         writer.iter().count() == writer.live
             && used(writer) >= writer.live
             && used(writer) + writer.room == limit(writer.words)
-            && writer.iter().all(|(at, one)| writer.get(at) == Some(one))
-            && writer.iter().map(|(at, _)| at).eq(places)
+            && writer
+                .iter()
+                .all(|one| writer.get(one.at) == Some(&one.value))
+            && writer.iter().map(|one| one.at).eq(places)
     }
 
     #[test]

@@ -214,8 +214,11 @@ impl Points {
 
     /// Returns all points, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PointRef<'_>> {
-        let points = self.table.iter();
-        points.map(|(at, point)| PointRef { at, point })
+        let entries = self.table.iter();
+        entries.map(|entry| PointRef {
+            at: entry.at,
+            point: &entry.value,
+        })
     }
 
     /// Inserts a point, or replaces a point whose text was freed. The new point takes over the

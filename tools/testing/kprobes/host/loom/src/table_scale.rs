@@ -158,7 +158,7 @@ fn random_changes_are_those_of_a_map() {
         change(&mut writer, &mut map, at, mark, random.below(10));
         assert_eq!(found(&TABLE, at), map.get(&at).copied());
         if round % 1_000 == 0 {
-            let mut entries: Vec<_> = writer.iter().collect();
+            let mut entries: Vec<_> = writer.iter().map(|one| (one.at, &one.value)).collect();
             entries.sort();
             assert!(entries
                 .into_iter()
