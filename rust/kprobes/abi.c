@@ -285,7 +285,7 @@ void __kprobes dump_kprobe(struct kprobe *kp)
 bool kprobe_ftrace_disabled __read_mostly;
 
 static __always_inline void ftrace_hit(unsigned long ip,
-				       struct ftrace_regs *fregs, bool changes)
+				       struct ftrace_regs *fregs, bool ipmodify)
 {
 	struct pt_regs *regs = ftrace_get_regs(fregs);
 
@@ -297,21 +297,21 @@ static __always_inline void ftrace_hit(unsigned long ip,
 	 * that is in one misses the hit.
 	 */
 	preempt_disable_notrace();
-	if (changes)
-		rust_kprobes_ftrace_changed(ip, regs);
+	if (ipmodify)
+		rust_kprobes_ftrace_ipmodify_hit(ip, regs);
 	else
-		rust_kprobes_ftrace_watched(ip, regs);
+		rust_kprobes_ftrace_hit(ip, regs);
 	preempt_enable_notrace();
 }
 
-static void __kprobes ftrace_watch(unsigned long ip, unsigned long parent_ip,
+static void __kprobes ftrace_plain(unsigned long ip, unsigned long parent_ip,
 				   struct ftrace_ops *ops,
 				   struct ftrace_regs *fregs)
 {
 	ftrace_hit(ip, fregs, false);
 }
 
-static void __kprobes ftrace_change(unsigned long ip, unsigned long parent_ip,
+static void __kprobes ftrace_ipmodify(unsigned long ip, unsigned long parent_ip,
 				    struct ftrace_ops *ops,
 				    struct ftrace_regs *fregs)
 {
@@ -321,10 +321,10 @@ static void __kprobes ftrace_change(unsigned long ip, unsigned long parent_ip,
 /* See sys/ftrace.rs. The second one may change where the function continues. */
 struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
-		.func = ftrace_watch,
+		.func = ftrace_plain,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	}, {
-		.func = ftrace_change,
+		.func = ftrace_ipmodify,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };

@@ -2,7 +2,7 @@
 
 //! The C interface, [`include/linux/kprobes.h`](srctree/include/linux/kprobes.h).
 //!
-//! Checks the pointers that C passes, calls the [`core`](crate::core), and returns an errno.
+//! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
 //! The back end's `entry.rs` has the entries from traps.
 
@@ -21,17 +21,22 @@ use crate::sys::modules::{
     Going,
     Module, //
 };
+#[cfg(CONFIG_DEBUG_FS)]
 use crate::{
-    core::{
+    debugfs, //
+    sys::seq::Seq,
+};
+use crate::{
+    hit::{
+        breakpoint,
+        handlers, //
+    },
+    lifecycle::{
         check,
         enable,
         gone, //
         register,
         unregister,
-    },
-    hit::{
-        breakpoint,
-        handlers, //
     },
     model::target::Target,
     registry::prelude::*,
@@ -42,11 +47,6 @@ use crate::{
         probe,
         symbols, //
     }, //
-};
-#[cfg(CONFIG_DEBUG_FS)]
-use crate::{
-    debugfs, //
-    sys::seq::Seq,
 };
 #[cfg(CONFIG_MODULES)]
 use core::ptr::NonNull;
@@ -226,9 +226,9 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     gone::init_text();
 }
 
-/// The callbacks that tell the core about return probes when a module is unloaded.
+/// What return probes do when a module is unloaded.
 #[cfg(CONFIG_MODULES)]
-const CLIENTS: &gone::Clients = &gone::Clients {
+const RETURN_PROBE_HOOKS: &gone::ReturnProbeHooks = &gone::ReturnProbeHooks {
     #[cfg(CONFIG_KRETPROBES)]
     uses_freed: |probe, going| crate::returns::uses_freed(probe, |at| going.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
@@ -265,10 +265,14 @@ unsafe extern "C" fn rust_kprobes_module_event(
             }
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
-        (bindings::module_state_MODULE_STATE_LIVE, true) => gone::module(going(true), CLIENTS),
-        (bindings::module_state_MODULE_STATE_GOING, true) => gone::module(going(false), CLIENTS),
+        (bindings::module_state_MODULE_STATE_LIVE, true) => {
+            gone::module(going(true), RETURN_PROBE_HOOKS)
+        }
+        (bindings::module_state_MODULE_STATE_GOING, true) => {
+            gone::module(going(false), RETURN_PROBE_HOOKS)
+        }
         (bindings::module_state_MODULE_STATE_GOING, false) => {
-            gone::load_failed(going(false), CLIENTS)
+            gone::load_failed(going(false), RETURN_PROBE_HOOKS)
         }
         _ => (),
     }

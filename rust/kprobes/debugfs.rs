@@ -14,8 +14,8 @@
 //! C counterpart: `debugfs_kprobe_init()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use crate::{
-    core::check,
     hit::breakpoint::STEP_FAULTS,
+    lifecycle::check,
     registry::{
         prelude::*,
         refused::{
@@ -113,7 +113,7 @@ fn show(to: &Seq, point: PointRef<'_>) {
     let rcu = rcu::read_lock();
     let symbol = symbols::describe(point.at, &mut buffer, &rcu);
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    let is_optimized = point.jump.is_optimized();
+    let is_optimized = point.jump_decision.is_optimized();
     #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
     let is_optimized = false;
     let note = |holds: bool, text: &CStr| {

@@ -105,8 +105,8 @@ void rust_kprobes_graph_go_on(void);
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobe_ftrace_ops[2];
 #endif
-void rust_kprobes_ftrace_watched(unsigned long ip, struct pt_regs *regs);
-void rust_kprobes_ftrace_changed(unsigned long ip, struct pt_regs *regs);
+void rust_kprobes_ftrace_hit(unsigned long ip, struct pt_regs *regs);
+void rust_kprobes_ftrace_ipmodify_hit(unsigned long ip, struct pt_regs *regs);
 bool rust_kprobes_has_trampoline(unsigned long ip);
 bool rust_kprobes_shows_addresses(const struct seq_file *file);
 int rust_kprobes_show(struct seq_file *file, unsigned int which);

@@ -11,14 +11,14 @@
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`contract`]: the interface of back ends;
 //! - [`arch`]: the back end of this kernel;
-//! - [`text`]: text metadata, from the kernel's tables;
+//! - [`text_metadata`]: metadata of text, from the kernel's tables;
 //! - [`table`]: finds the entry for an address;
 //! - [`slots`]: executable memory for copies of instructions;
 //! - [`registry`]: the probe points;
 //! - [`optimize`]: jumps that replace breakpoints;
 //! - [`hit`]: hits of probe points;
-//! - [`core`]: registration, arming, unregistration;
-//! - `returns` and `jprobes`: return probes and jprobes, clients of the [`core`];
+//! - [`lifecycle`]: registration, arming, unregistration;
+//! - `returns` and `jprobes`: return probes and jprobes, clients of [`lifecycle`];
 //! - `debugfs`: the files in debugfs;
 //! - [`abi`]: the C interface, `<linux/kprobes.h>`.
 //!
@@ -28,20 +28,21 @@
 //!
 //! | in C | here |
 //! |---|---|
-//! | `register_kprobe()` | `core/register.rs` |
-//! | `_kprobe_addr()` | `core/check.rs`: `resolve()` |
-//! | `check_kprobe_address_safe()` | `core/check.rs`: `check_and_classify()` |
-//! | `jump_label_text_reserved()`, `static_call_text_reserved()`, `find_bug()` | `text/index.rs` |
-//! | `prepare_kprobe()` | `core/register.rs`: `check_and_prepare()` |
-//! | `can_probe()` | `check_and_prepare()`, then `check_boundary()` in `arch/*/kprobes/isa/` |
+//! | `register_kprobe()` | `lifecycle/register.rs` |
+//! | `_kprobe_addr()` | `lifecycle/check.rs`: `resolve()` |
+//! | `check_kprobe_address_safe()` | `lifecycle/check.rs`: `check_address()` |
+//! | `jump_label_text_reserved()`, `find_bug()` | `text_metadata/index.rs` |
+//! | `static_call_text_reserved()` | `text_metadata/index.rs` |
+//! | `prepare_kprobe()` | `lifecycle/register.rs`: `prepare_insn()` |
+//! | `can_probe()` | `prepare_insn()`, then `check_boundary()` in `arch/*/kprobes/isa/` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
 //! | `recover_probed_instruction()` | `registry/recover.rs`: `recover_insn()` |
-//! | `arm_kprobe()`, `disarm_kprobe()` | `core/arming.rs` |
-//! | `unregister_kprobes()` | `core/unregister.rs`: `batch_no_wait()`, `RemovedPoints::wait()` |
+//! | `arm_kprobe()`, `disarm_kprobe()` | `lifecycle/arming.rs` |
+//! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `batch_no_wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
-//! | `enable_kprobe()`, `disable_kprobe()` | `core/enable.rs` |
-//! | `kprobes_module_callback()`, `kill_kprobe()` | `core/gone.rs` |
+//! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |
+//! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/gone.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
 //! | `aggr_pre_handler()` | `hit/handlers.rs`: `call_pre_handlers()` |
 //! | `setup_singlestep()` | `run()` in `arch/*/kprobes/machine.rs` |
@@ -95,15 +96,15 @@ mod contract;
 
 mod arch;
 mod sys;
-mod text;
+mod text_metadata;
 
 mod slots;
 mod table;
 
-mod core;
 mod hit;
 #[cfg(CONFIG_RUST_KPROBES_JPROBES)]
 mod jprobes;
+mod lifecycle;
 mod optimize;
 mod registry;
 

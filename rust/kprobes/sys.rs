@@ -2,9 +2,9 @@
 
 //! The kernel services that probing uses, each behind a safe interface.
 //!
-//! Unsafe code is also in the contract, the machine part of a back end, `text/tables.rs`, `table`,
-//! `slots`, `returns`, and the C interface, which includes a back end's `entry.rs`. All other code
-//! is safe, such as `registry`, `optimize`, `hit`, `core` and `debugfs`.
+//! Unsafe code is also in the contract, the machine part of a back end, `text_metadata/tables.rs`,
+//! `table`, `slots`, `returns`, and the C interface, which includes a back end's `entry.rs`. All
+//! other code is safe, such as `registry`, `optimize`, `hit`, `lifecycle` and `debugfs`.
 
 pub(crate) mod blacklist;
 pub(crate) mod flags;

@@ -17,27 +17,27 @@ use crate::{
 ///
 /// `regs` are the registers that ftrace has saved; preemption is off.
 #[export]
-unsafe extern "C" fn rust_kprobes_ftrace_watched(ip: usize, regs: *mut bindings::pt_regs) {
+unsafe extern "C" fn rust_kprobes_ftrace_hit(ip: usize, regs: *mut bindings::pt_regs) {
     // SAFETY: The precondition is the same.
-    unsafe { called(ip, Armed::Watching, regs) };
+    unsafe { called(ip, Armed::Ftrace, regs) };
 }
 
 /// Handles a call of our IPMODIFY user.
 ///
 /// # Safety
 ///
-/// As for [`rust_kprobes_ftrace_watched`].
+/// As for [`rust_kprobes_ftrace_hit`].
 #[export]
-unsafe extern "C" fn rust_kprobes_ftrace_changed(ip: usize, regs: *mut bindings::pt_regs) {
+unsafe extern "C" fn rust_kprobes_ftrace_ipmodify_hit(ip: usize, regs: *mut bindings::pt_regs) {
     // SAFETY: The precondition is the same.
-    unsafe { called(ip, Armed::Changing, regs) };
+    unsafe { called(ip, Armed::FtraceIpmodify, regs) };
 }
 
 /// Handles a call of ftrace from `ip`.
 ///
 /// # Safety
 ///
-/// As for [`rust_kprobes_ftrace_watched`].
+/// As for [`rust_kprobes_ftrace_hit`].
 #[inline(always)]
 unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     // SAFETY: By the precondition. Nothing else uses `regs` until the callback returns.

@@ -8,7 +8,7 @@
 //! preemption is off, and other hits are missed.
 //!
 //! Interrupts are as they were in the function. So synchronizing all CPUs after a breakpoint was
-//! removed does not wait for such a hit; see `core/unregister.rs`.
+//! removed does not wait for such a hit; see `lifecycle/unregister.rs`.
 //!
 //! C counterpart: `setjmp_pre_handler()` and `longjmp_break_handler()` of kernels up to 4.14.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Jprobes, clients of the core: registration, and the interface to C.
+//! Jprobes, clients of [`crate::lifecycle`]: registration, and the interface to C.
 //!
 //! A jprobe is checked first; then the probe on its function's entry is registered and unregistered
 //! like any other. [`hit::jprobe`](crate::hit::jprobe) handles its hits, and [`hit`](crate::hit)
@@ -11,7 +11,7 @@
 mod abi;
 
 use crate::{
-    core::{
+    lifecycle::{
         register,
         unregister, //
     },
@@ -25,10 +25,10 @@ use crate::{
 };
 
 /// A client's jprobe; `None` if the client passed NULL.
-type Client = Option<&'static Jprobe>;
+type JprobePtr = Option<&'static Jprobe>;
 
 /// Registers all jprobes, or none.
-fn batch(clients: &[Client]) -> Result<(), Refusal> {
+fn batch(clients: &[JprobePtr]) -> Result<(), Refusal> {
     register::all_or_none(Jprobe::probes(clients), &mut |points, number, addr| {
         let jprobe = clients.get(number).copied().flatten();
         check(points, jprobe.ok_or(Refusal::NoProbe)?, addr)
@@ -36,7 +36,7 @@ fn batch(clients: &[Client]) -> Result<(), Refusal> {
 }
 
 /// Unregisters all jprobes.
-fn unregister_batch(clients: &[Client]) {
+fn unregister_batch(clients: &[JprobePtr]) {
     unregister::batch(Jprobe::probes(clients));
 }
 

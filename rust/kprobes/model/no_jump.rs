@@ -11,8 +11,8 @@
 //! - `optimize/decide.rs`: other probes and their handlers, modules that are being loaded, text
 //!   that cannot be read;
 //! - `optimize/reasons.rs`: the sysctl, and a lack of memory;
-//! - `text/image.rs` and `text/index.rs`: other code that changes the text or traps on it, init
-//!   text;
+//! - `text_metadata/image.rs` and `text_metadata/index.rs`: other code that changes the text or
+//!   traps on it, init text;
 //! - `arch/x86/kprobes/isa/region.rs`, with `classify.rs`: the instructions in the bytes of the
 //!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps;
 //! - `make_detour()` in `arch/*/kprobes/jump.rs`: memory and reach of the detour. On s390 and arm,

@@ -39,7 +39,7 @@ pub(crate) trait TextMetadata {
 
     /// Returns whether a group of [`SplitGroup::leading_here`] has an indirect jump that may lead
     /// anywhere in a function of this group.
-    fn has_jump_into(&self, group: SplitGroup) -> bool;
+    fn has_indirect_jump_into(&self, group: SplitGroup) -> bool;
 
     /// Returns whether kCFI traps at `at` when the target of an indirect call fails its check.
     fn is_call_check(&self, at: TextAddr) -> bool;
@@ -75,7 +75,7 @@ impl TextMetadata for Alone {
         None
     }
 
-    fn has_jump_into(&self, _group: SplitGroup) -> bool {
+    fn has_indirect_jump_into(&self, _group: SplitGroup) -> bool {
         false
     }
 

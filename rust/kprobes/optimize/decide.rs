@@ -34,7 +34,7 @@ use crate::{
         text,
         worker, //
     },
-    text::foreign_branches::Leaving, //
+    text_metadata::foreign_branches::Leaving, //
 };
 use kernel::prelude::*;
 
@@ -93,11 +93,11 @@ impl Change<'_> {
         if !self.points.may_jump(point) {
             return None;
         }
-        if point.jump.decided().is_none() {
+        if point.jump_decision.decided().is_none() {
             let decided = self.make_jump(point.at, prepared);
             self.store_decision(point, decided)?;
         }
-        let detour = point.jump.detour()?;
+        let detour = point.jump_decision.detour()?;
         if self.optimizer.queue.add(point.at, self.points) {
             Arch::redirect(prepared, Some(detour));
             worker::wake();
@@ -122,8 +122,8 @@ impl Change<'_> {
             }
             return None;
         }
-        point.jump.decide(decided)?;
-        if let Some(detour) = point.jump.detour() {
+        point.jump_decision.decide(decided)?;
+        if let Some(detour) = point.jump_decision.detour() {
             Arch::set_chain(detour, Some(&point.probes));
         }
         Some(())
@@ -146,7 +146,7 @@ impl Change<'_> {
             Arch::branches_out_of(piece, image, &mut read, found, text)
         };
         let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);
-        let (cache, lock) = (&mut self.cache, &mut self.text);
+        let (cache, lock) = (&mut self.cache, &mut self.text_lock);
         // Searching all text again would fail again.
         if let Some(why) = cache.search_failed {
             return Err(why);

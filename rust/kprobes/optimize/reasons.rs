@@ -9,10 +9,10 @@ impl Registry {
     /// stored decision, the blocker, the sysctl that is off, the temporary reason, the lack of
     /// memory.
     pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NoJump> {
-        if point.armed.get() != Armed::Breakpoint || point.jump.is_optimized() {
+        if point.armed.get() != Armed::Breakpoint || point.jump_decision.is_optimized() {
             return None;
         }
-        let decided = point.jump.decided();
+        let decided = point.jump_decision.decided();
         let why = decided.and_then(|decided| decided.as_ref().err().copied());
         let why = why.or_else(|| self.points.blocker(point));
         let switched_off = (!self.optimizer.allowed).then_some(NoJumpReason::SwitchedOff.into());

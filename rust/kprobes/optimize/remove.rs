@@ -21,7 +21,8 @@ impl Points {
     /// Calls `each` for the points at these addresses that have a detour.
     pub(super) fn each_detour(&self, all: &mut dyn Iterator<Item = TextAddr>, each: &mut Each<'_>) {
         for point in all.filter_map(|at| self.get(at)) {
-            if let (Some(prepared), Some(detour)) = (point.prepared(), point.jump.detour()) {
+            if let (Some(prepared), Some(detour)) = (point.prepared(), point.jump_decision.detour())
+            {
                 each(point.at, prepared, detour);
             }
         }
@@ -65,7 +66,7 @@ impl Change<'_> {
             return;
         }
         let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
-        Arch::unoptimize(&detours, self.text.get_or_insert_with(text::Lock::new));
+        Arch::unoptimize(&detours, self.text_lock.get_or_insert_with(text::Lock::new));
         // Redirect hits back only now: before this, a hit that resumed in the text would have run
         // the jump's displacement bytes.
         while let Some(at) = queue.next_unoptimized(all) {
@@ -77,7 +78,7 @@ impl Change<'_> {
     /// Forgets the jump of a point that is about to be removed, or whose text was freed. The text
     /// is not written. A task that reaches the detour later calls no handler.
     pub(crate) fn forget(&mut self, point: PointRef<'_>) {
-        if let Some(jump) = point.jump.jump() {
+        if let Some(jump) = point.jump_decision.jump() {
             Arch::set_chain(&jump.detour, None);
             if jump.node.state().has_jump() {
                 self.points.count_jumps(-1);

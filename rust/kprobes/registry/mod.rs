@@ -42,7 +42,7 @@ use crate::{
         },
         text, //
     },
-    text::Images, //
+    text_metadata::Images, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use optimizer::Optimizer;
@@ -94,10 +94,10 @@ pub(crate) struct Change<'a> {
     pub(crate) ftrace: &'a mut ftrace::Users,
     /// See [`Registry::images`].
     pub(crate) images: &'a mut Images,
-    /// The symbol cache of the change. `core::arming::Batch` replaces it by that of the batch.
+    /// The symbol cache of the change. `lifecycle::arming::Batch` replaces it by that of the batch.
     pub(crate) cache: SymbolCache,
     /// The lock of the kernel's text, taken when text is first written or decoded.
-    pub(crate) text: Option<text::Lock>,
+    pub(crate) text_lock: Option<text::Lock>,
 }
 
 impl Registry {
@@ -115,7 +115,7 @@ impl Registry {
             ftrace: &mut self.ftrace,
             images: &mut self.images,
             cache: SymbolCache::new(),
-            text: None,
+            text_lock: None,
         }
     }
 }

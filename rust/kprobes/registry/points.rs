@@ -94,7 +94,7 @@ pub(crate) struct Point {
     pub(crate) had_jprobe: Mark,
     /// The point's jump, or the reason why it has none.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    pub(crate) jump: Decision,
+    pub(crate) jump_decision: Decision,
 }
 
 // Each probed address has a point, so points are small.
@@ -112,7 +112,7 @@ impl Point {
             gone: mark(false),
             had_jprobe: mark(first.is_jprobe()),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-            jump: Decision::new(),
+            jump_decision: Decision::new(),
         }
     }
 
@@ -281,7 +281,7 @@ impl Points {
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Nodes for Points {
     fn node(&self, at: TextAddr) -> Option<&Node> {
-        let jump: &Jump = self.table.get(at)?.jump.jump()?;
+        let jump: &Jump = self.table.get(at)?.jump_decision.jump()?;
         Some(&jump.node)
     }
 }

@@ -80,7 +80,7 @@ impl Points {
 /// Replaces the bytes of the jump at a point, if the point has one.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 fn recover_from_jump(point: PointRef<'_>, from: TextAddr, code: &mut [u8]) {
-    let jump = point.jump.jump();
+    let jump = point.jump_decision.jump();
     if let Some(jump) = jump.filter(|jump| jump.node.state().has_jump()) {
         Arch::recover_jump(point.at, &jump.detour, from, code);
     }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::{
         model::symbol::FunctionKind,
-        text::{
+        text_metadata::{
             Image,
             Images, //
         }, //

@@ -2,8 +2,8 @@
 
 //! Return probes, in place of `kernel/trace/rethook.c` and the end of `kernel/kprobes.c`.
 //!
-//! A return probe is a probe on the entry of a function: a client of the [core](crate::core). A
-//! hit of the entry takes a *return instance* from the pool of the probe, saves the return address
+//! A return probe is a probe on the entry of a function: a client of [`crate::lifecycle`]. A hit of
+//! the entry takes a *return instance* from the pool of the probe, saves the return address
 //! there, and replaces it by the address of a trampoline.
 //!
 //! Pure code, which the model checker runs as well:
@@ -109,8 +109,8 @@ use pool::{
     Pool, //
 };
 use probe::{
-    Client,
     ReturnProbe, //
+    ReturnProbePtr,
 };
 use stage::PoolStage;
 

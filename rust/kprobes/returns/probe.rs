@@ -37,7 +37,7 @@ assert_same_layout!(
 const MOST_DATA: usize = 4096;
 
 /// A client's return probe; `None` if the client passed NULL.
-pub(super) type Client = Option<&'static ReturnProbe>;
+pub(super) type ReturnProbePtr = Option<&'static ReturnProbe>;
 
 // SAFETY: The layout is asserted above, and a return probe begins with the probe on its entry. The
 // client changes no cell while the return probe is registered.

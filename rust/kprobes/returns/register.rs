@@ -14,7 +14,7 @@
 
 use super::*;
 use crate::{
-    core::{
+    lifecycle::{
         register,
         unregister, //
     },
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Registers all return probes, or none.
-pub(super) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+pub(super) fn batch(clients: &[ReturnProbePtr]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::probes(clients);
     let done = register::up_to_refused(entries, &mut |points, number, addr| {
@@ -64,7 +64,7 @@ fn prepare(points: &Points, probe: &'static ReturnProbe, addr: ProbeAddr) -> Res
 /// Disarms the entries first: until then the client's handlers run for each hit and each return. A
 /// hit that began before and finds that the pool was given up is counted in `nmissed`. After the
 /// grace period no handler runs.
-pub(super) fn unregister(clients: &[Client]) {
+pub(super) fn unregister(clients: &[ReturnProbePtr]) {
     let removed = unregister::batch_no_wait(ReturnProbe::probes(clients));
     let probes = clients.iter().flatten();
     probes.for_each(|probe| probe.leave_pool());

@@ -6,7 +6,7 @@
 //! The flags need no order: a hit that finds a probe sees its flags from before it was added to the
 //! chain, and a later change only matters for hits after the next grace period.
 //!
-//! The armed state needs acquire and release. We have two ftrace users: the watching user, and the
+//! The armed state needs acquire and release. We have two ftrace users: the plain user, and the
 //! IPMODIFY user, which may change where the function continues. While ftrace calls both for one
 //! hit, the state says which of the calls counts.
 
@@ -55,19 +55,19 @@ pub(crate) enum Armed {
     No = 0,
     /// By a breakpoint, or by the jump that replaces it.
     Breakpoint = 1,
-    /// By ftrace, which calls our watching user.
-    Watching = 2,
+    /// By ftrace, which calls our plain user.
+    Ftrace = 2,
     /// By ftrace, which calls our IPMODIFY user.
-    Changing = 3,
+    FtraceIpmodify = 3,
 }
 
 impl Armed {
-    /// Returns the state of a point that ftrace hits: by our IPMODIFY user if `changing`.
-    pub(crate) fn called(changing: bool) -> Self {
-        if changing {
-            Self::Changing
+    /// Returns the state of a point that ftrace hits: by our IPMODIFY user if `ipmodify`.
+    pub(crate) fn by_ftrace(ipmodify: bool) -> Self {
+        if ipmodify {
+            Self::FtraceIpmodify
         } else {
-            Self::Watching
+            Self::Ftrace
         }
     }
 }
@@ -86,8 +86,8 @@ impl AtomicArmed {
     pub(crate) fn get(&self) -> Armed {
         match self.0.load(Ordering::Relaxed) {
             1 => Armed::Breakpoint,
-            2 => Armed::Watching,
-            3 => Armed::Changing,
+            2 => Armed::Ftrace,
+            3 => Armed::FtraceIpmodify,
             _ => Armed::No,
         }
     }

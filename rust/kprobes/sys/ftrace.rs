@@ -2,11 +2,11 @@
 
 //! Probe points that ftrace calls from.
 //!
-//! We have two ftrace users, `rust_kprobe_ftrace_ops[]` of `abi.c`: the first one only watches, and
-//! the second one may change where the function continues (`FTRACE_OPS_FL_IPMODIFY`). ftrace allows
-//! one IPMODIFY user at a function; a livepatch is one. A probe point remembers the user that hits
-//! it, to be removed from this user later. It also remembers whether it was added to the IPMODIFY
-//! user only to keep other IPMODIFY users away.
+//! We have two ftrace users, `rust_kprobe_ftrace_ops[]` of `abi.c`: the plain user, and the
+//! IPMODIFY user, which may change where the function continues (`FTRACE_OPS_FL_IPMODIFY`). ftrace
+//! allows one IPMODIFY user at a function; a livepatch is one. A probe point remembers the user
+//! that hits it, to be removed from this user later. It also remembers whether it was added to the
+//! IPMODIFY user only to keep other IPMODIFY users away.
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -17,8 +17,8 @@ use kernel::prelude::*;
 
 /// The two users.
 pub(crate) struct Users {
-    watching: User,
-    changing: User,
+    plain: User,
+    ipmodify: User,
 }
 
 /// An ftrace user. It is registered without a probe point if ftrace refused to unregister it.
@@ -37,15 +37,15 @@ impl User {
 impl Users {
     /// No probe points.
     pub(crate) const EMPTY: Self = Self {
-        watching: User::EMPTY,
-        changing: User::EMPTY,
+        plain: User::EMPTY,
+        ipmodify: User::EMPTY,
     };
 
-    fn user(&mut self, changing: bool) -> &mut User {
-        if changing {
-            &mut self.changing
+    fn user(&mut self, ipmodify: bool) -> &mut User {
+        if ipmodify {
+            &mut self.ipmodify
         } else {
-            &mut self.watching
+            &mut self.plain
         }
     }
 }
@@ -53,17 +53,17 @@ impl Users {
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 impl Users {
     /// Lets ftrace call from `at`.
-    pub(crate) fn add(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
-        let user = self.user(changing);
+    pub(crate) fn add(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
+        let user = self.user(ipmodify);
         // The first probe point resets an old filter.
-        filter(at, changing, false, user.points == 0)?;
+        filter(at, ipmodify, false, user.points == 0)?;
         if !user.registered {
             // SAFETY: The ops are variables of `abi.c`, never freed, and not registered yet.
-            let status = unsafe { bindings::register_ftrace_function(ops(changing)) };
+            let status = unsafe { bindings::register_ftrace_function(ops(ipmodify)) };
             if let Err(refusal) = check(status) {
                 // Removing the address does not fail. If it did, ftrace would still not call us, as
                 // the user is not registered.
-                let _ = filter(at, changing, true, false);
+                let _ = filter(at, ipmodify, true, false);
                 return Err(refusal);
             }
         }
@@ -73,20 +73,20 @@ impl Users {
     }
 
     /// Stops the calls of ftrace from `at`. If ftrace refuses, its calls continue as before.
-    pub(crate) fn remove(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
+    pub(crate) fn remove(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
         // SAFETY: All writers of this variable of `abi.c` write one value; readers may see it late.
         if unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() } {
             return Ok(());
         }
-        let user = self.user(changing);
+        let user = self.user(ipmodify);
         if user.points == 1 {
             // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
-            check(unsafe { bindings::unregister_ftrace_function(ops(changing)) })?;
+            check(unsafe { bindings::unregister_ftrace_function(ops(ipmodify)) })?;
             user.registered = false;
         }
         user.points = user.points.saturating_sub(1);
         // If this fails, ftrace makes useless calls: the handler finds no probe point.
-        let _ = filter(at, changing, true, false);
+        let _ = filter(at, ipmodify, true, false);
         Ok(())
     }
 
@@ -96,10 +96,10 @@ impl Users {
     /// probe point. The address stays in the user's filter, as ftrace calls a user without a filter
     /// from everywhere. When the user gets its next point, the filter is reset; when it loses that
     /// point, it is unregistered.
-    pub(crate) fn give_up(&mut self, at: TextAddr, changing: bool) -> Result<(), Refusal> {
-        let removed = self.remove(at, changing);
+    pub(crate) fn give_up(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
+        let removed = self.remove(at, ipmodify);
         if removed.is_err() {
-            self.user(changing).points = 0;
+            self.user(ipmodify).points = 0;
         }
         removed
     }
@@ -121,9 +121,9 @@ impl Users {
 }
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-fn ops(changing: bool) -> *mut bindings::ftrace_ops {
+fn ops(ipmodify: bool) -> *mut bindings::ftrace_ops {
     let first = (&raw mut bindings::rust_kprobe_ftrace_ops).cast::<bindings::ftrace_ops>();
-    first.wrapping_add(usize::from(changing))
+    first.wrapping_add(usize::from(ipmodify))
 }
 
 fn check(status: c_int) -> Result<(), Refusal> {
@@ -136,8 +136,8 @@ fn check(status: c_int) -> Result<(), Refusal> {
 /// Adds an address to the filter of a user, or removes it. With `reset`, the other addresses are
 /// removed first.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-fn filter(at: TextAddr, changing: bool, remove: bool, reset: bool) -> Result<(), Refusal> {
-    let (ops, at) = (ops(changing), at.get() as usize);
+fn filter(at: TextAddr, ipmodify: bool, remove: bool, reset: bool) -> Result<(), Refusal> {
+    let (ops, at) = (ops(ipmodify), at.get() as usize);
     // SAFETY: The ops are variables of `abi.c` and are never freed; ftrace looks the address up.
     check(unsafe { bindings::ftrace_set_filter_ip(ops, at, remove.into(), reset.into()) })
 }

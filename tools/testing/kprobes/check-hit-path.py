@@ -89,7 +89,7 @@ ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_leave_copy',
          'kprobe_original_ip', 'kprobe_original_code', '__is_insn_slot_addr',
          'kprobe_busy_begin', 'kprobe_busy_end', 'get_kprobe',
          'kprobes_inc_nmissed_count', 'opt_pre_handler',
-         'rust_kprobes_ftrace_watched', 'rust_kprobes_ftrace_changed',
+         'rust_kprobes_ftrace_hit', 'rust_kprobes_ftrace_ipmodify_hit',
          'rust_kprobes_detour_hit', 'rust_kprobes_resched',
          'kprobe_original_frame', 'rust_kprobes_function_entered',
          'arch_rethook_trampoline', 'rust_kprobes_returned',
@@ -97,7 +97,7 @@ ROOTS = ('kprobe_fault_handler', 'kprobe_ftrace_handler', 'kprobe_leave_copy',
 # Functions that call clients' handlers, which alone are not known here:
 # entries that the crate's inlined functions end up in, and its files of hits.
 HANDLERS = re.compile(r'(kprobe_fault_handler'
-                      r'|rust_kprobes_ftrace_(watched|changed)'
+                      r'|rust_kprobes_ftrace_(hit|ipmodify_hit)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
                       r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')

@@ -151,7 +151,7 @@ pub(crate) fn branches_into(
         }
         report(insn, from, function, indirect, found)
     })?;
-    check_group(metadata.has_jump_into(group), indirect)
+    check_group(metadata.has_indirect_jump_into(group), indirect)
 }
 
 /// Refuses a function if `others` in its group have an indirect jump that may lead there.

@@ -145,7 +145,7 @@ impl TextMetadata for Pretend<'_> {
         self.fixup.map(at).filter(|&fixup| within.contains(fixup))
     }
 
-    fn has_jump_into(&self, group: SplitGroup) -> bool {
+    fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
         group == GROUP && self.search(&mut |_| ())
     }
 

@@ -5,7 +5,7 @@
 use super::*;
 use crate::{
     sys::symbols,
-    text::{
+    text_metadata::{
         foreign_branches::Found,
         index::EntryKind,
         Image,

@@ -21,7 +21,7 @@ mod model;
 mod prelude;
 #[path = "../../../../../rust/kernel/kprobes/signature.rs"]
 mod signature;
-#[path = "../../../../../rust/kprobes/text/index.rs"]
+#[path = "../../../../../rust/kprobes/text_metadata/index.rs"]
 mod text_index;
 
 #[path = "../../../../../arch/arm/kprobes/isa/mod.rs"]

@@ -5,7 +5,7 @@
 //!
 //! Ftrace is played by two flags, one for each way to call, that have no order at all. What the
 //! place is armed for has a cell in which loom finds any two accesses that nothing orders. Whoever
-//! changes the place does so in the order of `core/arming.rs`.
+//! changes the place does so in the order of `lifecycle/arming.rs`.
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
@@ -28,7 +28,7 @@ struct World {
 impl World {
     /// A hit; how often it counts.
     fn hit(&self) -> usize {
-        let ways = [(Armed::Watching, 0), (Armed::Changing, 1)];
+        let ways = [(Armed::Ftrace, 0), (Armed::FtraceIpmodify, 1)];
         let called =
             |&(way, calls): &(Armed, usize)| self.calls[calls].load(Relaxed) && self.state.is(way);
         let count = ways.iter().filter(|way| called(way)).count();
@@ -40,7 +40,7 @@ impl World {
 
     fn watch(&self) {
         self.calls[0].store(true, Relaxed);
-        self.state.set(Armed::Watching);
+        self.state.set(Armed::Ftrace);
     }
 
     /// It is called from in the second way, too.
@@ -48,7 +48,7 @@ impl World {
         self.calls[1].store(true, Relaxed);
         // It counts at once.
         if is_weak("say") {
-            self.state.set(Armed::Changing);
+            self.state.set(Armed::FtraceIpmodify);
         }
     }
 

@@ -275,7 +275,7 @@ impl Image {
     /// part of, lead into it?
     pub(super) fn is_led_into(&self, start: u64) -> bool {
         let mut families = self.families[&start].iter();
-        families.any(|&family| self.has_jump_into(family))
+        families.any(|&family| self.has_indirect_jump_into(family))
     }
 
     pub(super) fn text(&self) -> TextRange {
@@ -465,7 +465,7 @@ impl TextMetadata for Image {
         first(&self.fixups, within)
     }
 
-    fn has_jump_into(&self, group: SplitGroup) -> bool {
+    fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
         from.any(|one| self.jumping.contains(&one))
     }

@@ -17,8 +17,8 @@ unsafe extern "C" {
     pub fn kprobe_leave_copy(registers: *mut pt_regs, trap: c_int, fixup: bool);
     pub fn kprobe_original_code(code: *mut u8, ip: c_ulong, len: usize);
     pub fn kprobe_fault_handler(registers: *mut pt_regs, trap: c_int) -> c_int;
-    pub fn rust_kprobes_ftrace_watched(ip: c_ulong, registers: *mut pt_regs);
-    pub fn rust_kprobes_ftrace_changed(ip: c_ulong, registers: *mut pt_regs);
+    pub fn rust_kprobes_ftrace_hit(ip: c_ulong, registers: *mut pt_regs);
+    pub fn rust_kprobes_ftrace_ipmodify_hit(ip: c_ulong, registers: *mut pt_regs);
     pub safe fn kprobe_busy_begin();
     pub safe fn kprobe_busy_end();
     pub fn kprobe_get_kallsym(

@@ -145,9 +145,9 @@ pub fn come(at: u64) -> Result<(), Lost> {
 /// Ftrace calls from an address, as one of its two users.
 pub fn call_of_ftrace(registers: &mut pt_regs, at: u64, user: bool) {
     let call = if user {
-        c::rust_kprobes_ftrace_changed
+        c::rust_kprobes_ftrace_ipmodify_hit
     } else {
-        c::rust_kprobes_ftrace_watched
+        c::rust_kprobes_ftrace_hit
     };
     // SAFETY: Registers of our own, and nothing else runs on this CPU.
     unsafe { call(at as usize, registers) };

@@ -6,11 +6,11 @@
 //! addresses, then all CPUs synchronize once. A batch is a chunk of a registration, or all points
 //! when all probes are enabled or disabled. Ftrace points are armed one at a time.
 //!
-//! When a watched point gets a probe with a post handler, the point is added to our IPMODIFY user
-//! as well, so that no other IPMODIFY user changes where the function continues. The first user
-//! still handles the point's hits. Moving the hits to the IPMODIFY user without losing one would
-//! take a grace period of Tasks RCU, until no task is about to call the first user alone, and then
-//! a stop of all CPUs.
+//! When a point of our plain ftrace user gets a probe with a post handler, the point is added to
+//! our IPMODIFY user as well, so that no other IPMODIFY user changes where the function continues.
+//! The plain user still handles the point's hits. Moving the hits to the IPMODIFY user without
+//! losing one would take a grace period of Tasks RCU, until no task is about to call the plain user
+//! alone, and then a stop of all CPUs.
 //!
 //! C counterpart: `arm_kprobe()` and `disarm_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -76,7 +76,7 @@ impl Change<'_> {
         });
         let mut breakpoints = breakpoints.peekable();
         if breakpoints.peek().is_some() {
-            let text = self.text.get_or_insert_with(text::Lock::new);
+            let text = self.text_lock.get_or_insert_with(text::Lock::new);
             Arch::arm(&mut breakpoints, text);
         }
     }
@@ -94,7 +94,7 @@ impl Change<'_> {
         });
         let mut breakpoints = breakpoints.peekable();
         if breakpoints.peek().is_some() {
-            let text = self.text.get_or_insert_with(text::Lock::new);
+            let text = self.text_lock.get_or_insert_with(text::Lock::new);
             Arch::disarm(&mut breakpoints, text);
         }
     }
@@ -140,9 +140,9 @@ impl Change<'_> {
         let changes = |probe: &Probe| probe.is_enabled() && probe.keeps_breakpoint();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
-                let changing = point.probes.keeps_breakpoint();
-                self.ftrace.add(point.at, changing)?;
-                point.armed.set(Armed::called(changing));
+                let ipmodify = point.probes.keeps_breakpoint();
+                self.ftrace.add(point.at, ipmodify)?;
+                point.armed.set(Armed::by_ftrace(ipmodify));
                 Ok(())
             }
             _ if point.probes.iter().any(changes) => self.hold_ipmodify(point),
@@ -150,10 +150,10 @@ impl Change<'_> {
         }
     }
 
-    /// Keeps other users of ftrace from changing where the function continues at a watched point,
-    /// before a probe changes that.
+    /// Keeps other users of ftrace from changing where the function continues at a point of our
+    /// plain user, before a probe changes that.
     pub(super) fn hold_ipmodify(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        if point.armed.get() == Armed::Watching && !point.ipmodify_held.get() {
+        if point.armed.get() == Armed::Ftrace && !point.ipmodify_held.get() {
             self.ftrace.add(point.at, true)?;
             point.ipmodify_held.set(true);
         }
@@ -163,28 +163,30 @@ impl Change<'_> {
     /// Stops ftrace's calls from a point. If ftrace refuses, the point stays as before, or only our
     /// IPMODIFY user stays.
     pub(super) fn disarm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
+        let armed @ (Armed::Ftrace | Armed::FtraceIpmodify) = point.armed.get() else {
             return Ok(());
         };
         point.armed.set(Armed::No);
-        let removed = self.ftrace.remove(point.at, armed == Armed::Changing);
+        let removed = self.ftrace.remove(point.at, armed == Armed::FtraceIpmodify);
         removed.inspect_err(|_| point.armed.set(armed))?;
         if !point.ipmodify_held.get() {
             return Ok(());
         }
         point.ipmodify_held.set(false);
         let removed = self.ftrace.remove(point.at, true);
-        removed.inspect_err(|_| point.armed.set(Armed::Changing))
+        removed.inspect_err(|_| point.armed.set(Armed::FtraceIpmodify))
     }
 
     /// Stops ftrace's calls from a point that is about to be removed. If ftrace refuses, its calls
     /// continue and find no point.
     pub(super) fn give_up_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let armed @ (Armed::Watching | Armed::Changing) = point.armed.get() else {
+        let armed @ (Armed::Ftrace | Armed::FtraceIpmodify) = point.armed.get() else {
             return Ok(());
         };
         point.armed.set(Armed::No);
-        let left = self.ftrace.give_up(point.at, armed == Armed::Changing);
+        let left = self
+            .ftrace
+            .give_up(point.at, armed == Armed::FtraceIpmodify);
         if !point.ipmodify_held.get() {
             return left;
         }

@@ -5,12 +5,12 @@
 //! C counterpart: `enable_kprobe()`, `disable_kprobe()` and `arm_all_kprobes()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-use super::Client;
+use super::ProbePtr;
 use crate::registry::prelude::*;
 use kernel::prelude::*;
 
 /// Enables the probe of a client.
-pub(crate) fn enable(clients: &[Client]) -> Result<(), Refusal> {
+pub(crate) fn enable(clients: &[ProbePtr]) -> Result<(), Refusal> {
     let probe = clients.first().copied().flatten().ok_or(Refusal::NoProbe)?;
     let registry = &mut *Registry::lock();
     let disarmed = registry.disarmed;
@@ -34,7 +34,7 @@ pub(crate) fn enable(clients: &[Client]) -> Result<(), Refusal> {
 }
 
 /// Disables the probe of a client.
-pub(crate) fn disable(clients: &[Client]) -> Result<(), Refusal> {
+pub(crate) fn disable(clients: &[ProbePtr]) -> Result<(), Refusal> {
     let probe = clients.first().copied().flatten().ok_or(Refusal::NoProbe)?;
     let mut registry = Registry::lock();
     let change = &mut registry.change();

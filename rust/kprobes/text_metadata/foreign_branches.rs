@@ -85,7 +85,7 @@ impl BranchTargets {
 
     /// Returns whether a group of [`SplitGroup::leading_here`] has an indirect jump that may lead
     /// anywhere in a function of this group.
-    pub(super) fn has_jump_into(&self, group: SplitGroup) -> bool {
+    pub(super) fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
         from.any(|one| self.jumping.binary_search(&one).is_ok())
     }

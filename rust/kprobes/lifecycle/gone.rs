@@ -28,10 +28,10 @@ use crate::{
     table::Retired, //
 };
 
-/// Callbacks of the core's clients, for a probe that may be theirs.
+/// What return probes do when a module goes, for a probe that may be that of a return probe.
 #[cfg(CONFIG_MODULES)]
-pub(crate) struct Clients {
-    /// Returns whether the probe's client uses memory or code that is freed.
+pub(crate) struct ReturnProbeHooks {
+    /// Returns whether the return probe uses memory or code that is freed.
     pub(crate) uses_freed: fn(&Probe, &Going) -> bool,
     /// Is called before the probe is unregistered.
     pub(crate) on_unregister: fn(&Probe),
@@ -39,7 +39,7 @@ pub(crate) struct Clients {
 
 /// Handles the end of a module, or of its init text only.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module(going: Going, clients: &Clients) {
+pub(crate) fn module(going: Going, hooks: &ReturnProbeHooks) {
     let mut retired = Retired::new();
     let mut registry = Registry::lock();
     kill_points(&mut registry.change(), |at| going.has(at));
@@ -47,7 +47,7 @@ pub(crate) fn module(going: Going, clients: &Clients) {
     if !going.init_only {
         registry.modules.remove(going.module);
     }
-    let forgotten = ForgottenProbes { going, clients };
+    let forgotten = ForgottenProbes { going, hooks };
     if forgotten.disable(&registry) {
         forgotten.remove(&mut registry, &mut retired);
         drop(registry);
@@ -58,10 +58,10 @@ pub(crate) fn module(going: Going, clients: &Clients) {
 /// Handles the end of a module if its load failed before the last notifier was called: the last
 /// notifier is not called for the end either.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn load_failed(going: Going, clients: &Clients) {
+pub(crate) fn load_failed(going: Going, hooks: &ReturnProbeHooks) {
     let is_early = Registry::lock().images.is_unsorted(going.module);
     if is_early {
-        module(going, clients);
+        module(going, hooks);
     }
 }
 
@@ -90,7 +90,7 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
 #[cfg(CONFIG_MODULES)]
 struct ForgottenProbes<'a> {
     going: Going,
-    clients: &'a Clients,
+    hooks: &'a ReturnProbeHooks,
 }
 
 #[cfg(CONFIG_MODULES)]
@@ -102,7 +102,7 @@ impl ForgottenProbes<'_> {
             let jprobe = probe.jprobe();
             probe.uses_freed(is_freed)
                 || jprobe.is_some_and(|jprobe| is_freed(jprobe.handler()))
-                || (self.clients.uses_freed)(probe, &self.going)
+                || (self.hooks.uses_freed)(probe, &self.going)
         })
     }
 
@@ -129,7 +129,7 @@ impl ForgottenProbes<'_> {
         let mut change = registry.change();
         for point in change.points.iter() {
             for probe in self.of(point.point) {
-                (self.clients.on_unregister)(probe);
+                (self.hooks.on_unregister)(probe);
                 point.probes.remove(probe);
             }
             if point.probes.is_empty() {

@@ -223,9 +223,9 @@ impl TextMetadata for Image {
             .first(within, EntryKind::FixupTarget)
     }
 
-    fn has_jump_into(&self, group: SplitGroup) -> bool {
+    fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
         let found = self.branch_targets.as_ref();
-        found.is_some_and(|found| found.has_jump_into(group))
+        found.is_some_and(|found| found.has_indirect_jump_into(group))
     }
 
     fn is_call_check(&self, at: TextAddr) -> bool {

@@ -13,7 +13,7 @@
 //! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
-    Client,
+    ProbePtr,
     CHUNK, //
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 
 /// Unregisters all probes. As in C, a probe that is not registered only loses its address, which
 /// tells the client that the probe was not registered.
-pub(crate) fn batch(clients: &[Client]) {
+pub(crate) fn batch(clients: &[ProbePtr]) {
     let removed = batch_no_wait(clients);
     if !clients.is_empty() {
         removed.wait();
@@ -45,7 +45,7 @@ impl RemovedPoints {
 }
 
 /// Unregisters all probes. The caller waits for the hits that use the probes.
-pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
+pub(crate) fn batch_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();
@@ -53,7 +53,7 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
         let mut change = registry.change();
         disarm(&mut change, chunk);
         // The text is not locked while the next function waits.
-        change.text = None;
+        change.text_lock = None;
         let points = change.points;
         wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
         unlink(&mut change, chunk);
@@ -65,7 +65,7 @@ pub(crate) fn batch_no_wait(clients: &[Client]) -> RemovedPoints {
 }
 
 /// Disables the probes, and disarms the points that are not wanted any more.
-fn disarm(change: &mut Change<'_>, chunk: &[Client]) {
+fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let points = change.points;
     let probes = || chunk.iter().flatten();
     let mut any_armed = false;
@@ -94,7 +94,7 @@ pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>
 }
 
 /// Removes disabled probes from their points. Points without probes are to be removed.
-fn unlink(change: &mut Change<'_>, chunk: &[Client]) {
+fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let probes = || chunk.iter().flatten();
     for probe in probes() {
         if let Ok(point) = change.points.of(probe) {

@@ -18,7 +18,7 @@ use super::{
     arming::Batch,
     check,
     unregister,
-    Client,
+    ProbePtr,
     CHUNK, //
 };
 use crate::{
@@ -36,17 +36,17 @@ use crate::{
     table::Retired, //
 };
 
-/// A callback of a client of the core for probe `number` of a batch, before it is registered: may
-/// refuse it.
+/// A callback of return probes or jprobes for probe `number` of a batch, before it is registered:
+/// may refuse it.
 pub(crate) type Begin<'a> = dyn FnMut(&Points, usize, ProbeAddr) -> Result<(), Refusal> + 'a;
 
 /// Registers all probes, or none.
-pub(crate) fn batch(clients: &[Client]) -> Result<(), Refusal> {
+pub(crate) fn batch(clients: &[ProbePtr]) -> Result<(), Refusal> {
     all_or_none(clients, &mut |_, _, _| Ok(()))
 }
 
 /// Registers all probes, or none.
-pub(crate) fn all_or_none(clients: &[Client], begin: &mut Begin<'_>) -> Result<(), Refusal> {
+pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result<(), Refusal> {
     up_to_refused(clients, begin).map_err(|(count, refusal)| {
         unregister::batch(clients.get(..count).unwrap_or_default());
         refusal
@@ -58,7 +58,7 @@ pub(crate) fn all_or_none(clients: &[Client], begin: &mut Begin<'_>) -> Result<(
 /// Those of the last chunk are registered but not armed. So the caller unregisters all of them, as
 /// C's `register_kprobes()` does.
 pub(crate) fn up_to_refused(
-    clients: &[Client],
+    clients: &[ProbePtr],
     begin: &mut Begin<'_>,
 ) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
@@ -118,13 +118,13 @@ fn add_or_prepare(
     let at = addr.at;
     let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, addr.on_entry);
-    let start = check::check_and_classify(change.images, at, cache)?;
+    let start = check::check_address(change.images, at, cache)?;
     probe.set(Flag::Ftrace, start.is_none());
     if let Some(point) = point {
         can_share(change, point, probe)?;
     }
     let Some(point) = point.filter(|point| !point.gone.get()) else {
-        return check_and_prepare(change, at, start, probe).map(Some);
+        return prepare_insn(change, at, start, probe).map(Some);
     };
     // The opcode is set before the probe is in the chain: on s390, the exit from an interrupt looks
     // up a probe by address and reads its opcode.
@@ -175,7 +175,7 @@ fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Res
 
 /// Prepares the instruction at an address that is hit by a breakpoint: proves that one starts
 /// there, decides how it is executed, and fills its slot.
-fn check_and_prepare(
+fn prepare_insn(
     change: &mut Change<'_>,
     at: TextAddr,
     start: Option<check::KnownStart>,
@@ -185,7 +185,7 @@ fn check_and_prepare(
         return Ok(PointKind::Ftrace);
     };
     let points = change.points;
-    let text = change.text.get_or_insert_with(text::Lock::new);
+    let text = change.text_lock.get_or_insert_with(text::Lock::new);
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Arch::check_boundary(start, at, &mut read)?;
     let prepared = Arch::prepare(at, function, text::has_fixup(at), &mut read, text)?;

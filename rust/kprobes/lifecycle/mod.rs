@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The core: the life of a probe from its registration on, except for its hits.
+//! The life of a probe from its registration on, except for its hits.
 //!
 //! - [`check`]: finds the address that a client names, and checks whether it may be probed;
 //! - [`register`]: registration, up to armed probe points;
@@ -24,7 +24,7 @@ pub(crate) mod unregister;
 use crate::sys::probe::Probe;
 
 /// A client's probe; `None` if the client passed NULL.
-pub(crate) type Client = Option<&'static Probe>;
+pub(crate) type ProbePtr = Option<&'static Probe>;
 
 /// How many probes are registered or unregistered before the registry is unlocked for others.
 const CHUNK: usize = 1024;

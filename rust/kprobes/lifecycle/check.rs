@@ -5,7 +5,7 @@
 //! An offset may lead out of the named function. Then the function at the resulting address decides
 //! whether the probe is on an entry.
 //!
-//! The checks do not depend on the instruction. `register::check_and_prepare()` calls
+//! The checks do not depend on the instruction. `register::prepare_insn()` calls
 //! `Isa::check_boundary()`, which refuses the middle of an instruction. C makes the checks in the
 //! same order: a client sees the errno of the first check that fails. The results hold while the
 //! registry is locked: the notifier of a module's end waits for the lock before the module's text
@@ -36,7 +36,7 @@ use crate::{
             Function, //
         }, //
     },
-    text::Images, //
+    text_metadata::Images, //
 };
 use kernel::prelude::*;
 
@@ -73,7 +73,7 @@ pub(super) struct KnownStart {
 
 /// Checks whether the text at `at` may be probed. Returns where to decode from, or `None` if ftrace
 /// hits a point there.
-pub(super) fn check_and_classify(
+pub(super) fn check_address(
     images: &mut Images,
     at: TextAddr,
     cache: &mut SymbolCache,
@@ -161,7 +161,7 @@ mod tests {
     fn checked(name: &CStr, offset: u64) -> Result<Option<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
-        super::check_and_classify(images, at.after(offset)?, &mut SymbolCache::new())
+        super::check_address(images, at.after(offset)?, &mut SymbolCache::new())
     }
 
     #[test]
