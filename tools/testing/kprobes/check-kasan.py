@@ -22,7 +22,7 @@ TREE = pathlib.Path(__file__).resolve().parents[3]
 CRATE = '12rust_kprobes'
 # The symbol of a Rust function begins with its crate.
 ROOT = re.compile(r'_R\w*?Cs[0-9A-Za-z]+_(?=\d)')
-REPORT = re.compile(r'__asan_report_(load|store)')
+REPORT = re.compile(r'__asan_report_(load|store)|__kasan_check_(read|write)')
 CALL = re.compile(r'__(hw)?asan_(load|store)')
 RELOCATION = re.compile(r'R_[A-Z]\w+\s+([^\s+-]+)')
 # All that is of one architecture, here x86-64: where our files for it are, what
@@ -70,7 +70,7 @@ def file_of(symbol: str, sources: dict[str, str]) -> str | None:
     if 'tests' in names:
         return None
     base = 'rust/kprobes'
-    if names[:2] == ['arch', 'current']:
+    if names[:2] == ['arch', 'selected']:
         base, names = BACK_END, names[2:]
     stems = ('/'.join([base, *names[:count]]) for count in range(len(names), 0, -1))
     return next((name for stem in stems for name in (f'{stem}.rs', f'{stem}/mod.rs')
