@@ -145,10 +145,11 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
     true
 }
 
-/// Returns `to` if it is canonical, else an address of the kernel's half: it must not be a user's.
+/// Returns `to` if it is canonical with five-level paging, else an address of the kernel's half: it
+/// must not be a user's. No pointer that is canonical with either paging is changed.
 #[inline(always)]
 fn canonical(to: u64) -> u64 {
-    let is_canonical = (to as i64) << 16 >> 16 == to as i64;
+    let is_canonical = (to as i64) << 7 >> 7 == to as i64;
     if is_canonical {
         to
     } else {
