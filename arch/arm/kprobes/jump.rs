@@ -133,12 +133,15 @@ unsafe impl Jumps for Arm {
     }
 
     fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| points(&mut |at, _, to| poke(at, &to.jump, text));
+        // SAFETY: A point with a jump has an instruction of four bytes; `change_text` calls this.
+        let write = |text: &mut _| points(&mut |at, _, to| unsafe { poke(at, &to.jump, text) });
         Self::change_text(write, text);
     }
 
     fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        let write = |text: &mut _| points(&mut |at, of, _| poke(at, &of.breakpoint, text));
+        // SAFETY: As for `optimize`.
+        let write =
+            |text: &mut _| points(&mut |at, of, _| unsafe { poke(at, &of.breakpoint, text) });
         Self::change_text(write, text);
     }
 
@@ -173,7 +176,8 @@ fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Resul
     let [at, next] = [of.at, of.next()].map(|at| at.get() as u32);
     let rest = [code[0], code[1], next, at, word, entry, to].map(u32::to_le_bytes);
     let code = Code::EMPTY.then(&saves)?.then(rest.as_flattened())?;
-    poke(slot.at(), code.bytes(), text);
+    // SAFETY: The slot was taken above, and has room for a detour.
+    unsafe { poke(slot.at(), code.bytes(), text) };
     let jump = copy::jump(of.at, slot.at(), of.condition)?;
     slot.set_ends_in_jump();
     slot.set_chain(None);

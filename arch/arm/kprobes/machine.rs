@@ -174,7 +174,7 @@ unsafe impl Machine for Arm {
     }
 
     #[inline(always)]
-    fn condition_holds(prepared: &ArchInsn, registers: &mut Registers) -> bool {
+    fn skip_if_condition_fails(prepared: &ArchInsn, registers: &mut Registers) -> bool {
         let (condition, psr) = (prepared.condition, saved_psr(registers));
         let is_always = condition == psr::ALWAYS && !in_it_block(psr);
         let holds = is_always || psr::holds(condition, psr);
@@ -184,7 +184,7 @@ unsafe impl Machine for Arm {
             }
             Self::set_ip(registers, prepared.next());
         }
-        holds
+        !holds
     }
 
     #[inline(always)]
@@ -278,14 +278,18 @@ fn poke_each(
     text: &mut text::Lock,
 ) {
     let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
-    let write = |text: &mut _| points.for_each(|of| poke(of.at, code(of), text));
+    // SAFETY: The code has the length of the point's instruction, and `change_text` calls this.
+    let write = |text: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text) });
     Arm::change_text(write, text);
 }
 
-/// Writes instructions to a slot that no CPU executes yet, or, in [`Machine::change_text`], to
-/// text.
-pub(super) fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
-    // SAFETY: `at` is a probed address, or in a slot that the caller owns and that has room for the
-    // code. Both are text.
+/// Writes code.
+///
+/// # Safety
+///
+/// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
+/// the caller owns and no CPU executes yet.
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+    // SAFETY: By the precondition there is text of this length.
     unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };
 }

@@ -122,9 +122,11 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
     let mut slot = COPIES.take(at)?;
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
-        machine::poke(slot.jump_copy(), boosted.bytes(), text);
+        // SAFETY: The slot was taken above, and has room for both copies.
+        unsafe { machine::poke(slot.jump_copy(), boosted.bytes(), text) };
         slot.set_ends_in_jump();
     }
-    machine::poke(slot.at(), insn.stepped()?.bytes(), text);
+    // SAFETY: As above.
+    unsafe { machine::poke(slot.at(), insn.stepped()?.bytes(), text) };
     Ok(slot)
 }

@@ -51,7 +51,8 @@ fn has(text: &[TextRange], at: TextAddr) -> bool {
 
 /// Finds the targets in the kernel. To be called once, while init memory is there.
 pub(super) fn read_tables() -> Result<(), Refusal> {
-    KERNEL.populate(Targets::of(&kernel(), &mut text::read)?);
+    // SAFETY: The kernel's text stays, and its init text is still there.
+    KERNEL.populate(unsafe { Targets::of(&kernel(), &mut text::read) }?);
     Ok(())
 }
 
@@ -86,7 +87,9 @@ pub(super) fn is_target(at: TextAddr, read: ReadText<'_>) -> Result<bool, Refusa
         true => text.as_slice(),
         false => core::slice::from_ref(&part),
     };
-    let targets = Targets::of(text, read)?;
+    // SAFETY: `module` keeps the module. Its init text is freed after our notifier, which waits for
+    // the lock of the registry that the caller holds.
+    let targets = unsafe { Targets::of(text, read) }?;
     let has = targets.has(at);
     searched.push((part, targets), GFP_KERNEL)?;
     Ok(has)
@@ -96,13 +99,18 @@ pub(super) fn is_target(at: TextAddr, read: ReadText<'_>) -> Result<bool, Refusa
 struct Targets(KVec<TextAddr>);
 
 impl Targets {
-    /// Finds the targets in text that stays meanwhile.
-    fn of(text: &[TextRange], read: ReadText<'_>) -> Result<Self, Refusal> {
+    /// Finds the targets in some text.
+    ///
+    /// # Safety
+    ///
+    /// The text stays meanwhile.
+    unsafe fn of(text: &[TextRange], read: ReadText<'_>) -> Result<Self, Refusal> {
         let mut targets = KVec::new();
         for range in text {
             let (mut at, end) = (range.start().get(), range.end().get());
             while at.wrapping_add(6) <= end {
-                let target = executed_at(at, read);
+                // SAFETY: The precondition is the same.
+                let target = unsafe { executed_at(at, read) };
                 if let Some(target) = target.filter(|&target| has(text, target)) {
                     targets.push(target, GFP_KERNEL)?;
                 }
@@ -118,10 +126,14 @@ impl Targets {
     }
 }
 
-/// Returns the target if there is an EXRL at `at`, in text that stays meanwhile.
-fn executed_at(at: u64, read: ReadText<'_>) -> Option<TextAddr> {
+/// Returns the target if there is an EXRL at `at`.
+///
+/// # Safety
+///
+/// `at` is in text that stays meanwhile.
+unsafe fn executed_at(at: u64, read: ReadText<'_>) -> Option<TextAddr> {
     let from = core::ptr::with_exposed_provenance::<[u8; 2]>(at as usize);
-    // SAFETY: The bytes are in text that stays. Others may change it, a halfword at a time.
+    // SAFETY: By the precondition. Others may change the text, a halfword at a time.
     let [first, second] = unsafe { from.read_volatile() };
     // Decoding each would take seconds in an emulator. A probed EXRL begins as a breakpoint or as
     // a jump does.
@@ -155,7 +167,8 @@ mod tests {
             into.copy_from_slice(EXRL.get(from..)?.get(..into.len())?);
             Some(())
         };
-        let targets = Targets::of(&[range], &mut read)?;
+        // SAFETY: The range is that of a static.
+        let targets = unsafe { Targets::of(&[range], &mut read) }?;
         let offset = |at: &TextAddr| at.get().wrapping_sub(start);
         Ok(targets.0.first().map(offset))
     }

@@ -118,7 +118,8 @@ impl Detour {
         append(&jump, at.after(LEN as u64)?)?;
         let shown = at.after(S390::TRAP_IP_OFFSET)?.get().to_be_bytes();
         let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
-        poke(slot.at(), code.bytes(), text);
+        // SAFETY: The slot was taken above, and has room for a detour.
+        unsafe { poke(slot.at(), code.bytes(), text) };
         slot.set_ends_in_jump();
         slot.set_chain(None);
         Ok(Self {
@@ -226,7 +227,8 @@ fn write_each(
         points(&mut |at, _, detour| {
             let code = code(detour).get(part.clone()).unwrap_or_default();
             let at = at.get().wrapping_add(part.start as u64);
-            poke(TextAddr::new(at), code, text);
+            // SAFETY: The point is at an instruction of `LEN` bytes, and `change_text` calls this.
+            unsafe { poke(TextAddr::new(at), code, text) };
         });
     };
     S390::change_text(write, text);

@@ -6,8 +6,8 @@
 //! [`entry`](super::entry) before it turns interrupts on, so a hit is handled on one CPU, and
 //! [`disarm`](Machine::disarm) waits for all hits that began before.
 //!
-//! A step runs with I/O and external interrupts masked, so that its trap comes before any
-//! interrupt. Instructions that read or write this mask are emulated.
+//! A step runs with I/O and external interrupts and machine checks masked, so that its trap comes
+//! before any interrupt. Instructions that read or write this mask are emulated.
 //!
 //! C counterpart: [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c).
 
@@ -218,14 +218,19 @@ fn poke_each(
     halfword: fn(&ArchInsn) -> &[u8; 2],
     text: &mut text::Lock,
 ) {
-    let write = |text: &mut _| points.for_each(|of| poke(of.at, halfword(of), text));
+    // SAFETY: A point is at the first halfword of an instruction, and `change_text` calls this.
+    let write = |text: &mut _| points.for_each(|of| unsafe { poke(of.at, halfword(of), text) });
     S390::change_text(write, text);
 }
 
-/// Writes to a slot that no CPU executes yet, or, in [`Machine::change_text`], to text.
-pub(super) fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+/// Writes code.
+///
+/// # Safety
+///
+/// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
+/// the caller owns and no CPU executes yet.
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    // SAFETY: `at` is a probed address, or a slot that the caller owns and that has room for the
-    // code. Both are text.
+    // SAFETY: By the precondition there is text of this length.
     unsafe { bindings::__s390_kernel_write(place, code.as_ptr().cast(), code.len()) };
 }

@@ -101,7 +101,8 @@ pub(super) fn prepare(
             let slot = COPIES.take(at)?;
             let access = access.get(..insn.len()).unwrap_or_default();
             let code = Code::EMPTY.then(access)?.then(&BREAKPOINT)?;
-            machine::poke(slot.at(), code.bytes(), text);
+            // SAFETY: The slot was taken above, and has room for the code.
+            unsafe { machine::poke(slot.at(), code.bytes(), text) };
             Some(slot)
         }
         _ => None,
@@ -140,9 +141,12 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
         let second = slot.jump_copy();
         let behind = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
-        machine::poke(second, moved(second)?.then(&back.bytes())?.bytes(), text);
+        let boosted = moved(second)?.then(&back.bytes())?;
+        // SAFETY: The slot was taken above, and has room for both copies.
+        unsafe { machine::poke(second, boosted.bytes(), text) };
         slot.set_ends_in_jump();
     }
-    machine::poke(slot.at(), stepped.bytes(), text);
+    // SAFETY: As above.
+    unsafe { machine::poke(slot.at(), stepped.bytes(), text) };
     Ok(slot)
 }

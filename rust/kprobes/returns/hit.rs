@@ -32,47 +32,67 @@ pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pin
         return probe.miss();
     };
     match pool.take(Arch::cpu(pinned)) {
-        Some(taken) if probe.has_entry_handler() => call_client(probe, taken, registers, pinned),
-        Some(taken) => hook(taken, registers, pinned),
-        None => search(probe, pool, registers, pinned),
+        Some(taken) if probe.has_entry_handler() => {
+            // SAFETY: The precondition is the same.
+            unsafe { call_client(probe, taken, registers, pinned) }
+        }
+        // SAFETY: The precondition is the same.
+        Some(taken) => unsafe { hook(taken, registers, pinned) },
+        // SAFETY: The precondition is the same.
+        None => unsafe { search(probe, pool, registers, pinned) },
     }
 }
 
 /// Calls the client's entry handler, which may refuse the call.
+///
+/// # Safety
+///
+/// As for [`entered`].
 #[inline(never)]
-fn call_client(
+unsafe fn call_client(
     probe: &ReturnProbe,
     taken: Taken<'_>,
     registers: &mut Registers,
     pinned: &PreemptOff,
 ) {
     if probe.run_entry_handler(taken.instance(), registers) {
-        hook(taken, registers, pinned);
+        // SAFETY: The precondition is the same.
+        unsafe { hook(taken, registers, pinned) };
     } else {
-        taken.give_back_late(pinned);
+        taken.give_back_maybe_killed(pinned);
     }
 }
 
 /// Handles a hit of the entry where this CPU's own block has no free instance.
+///
+/// # Safety
+///
+/// As for [`entered`].
 #[cold]
 #[inline(never)]
-fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &PreemptOff) {
+unsafe fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &PreemptOff) {
     match pool.search(Arch::cpu(pinned)) {
-        Some(taken) => call_client(probe, taken, registers, pinned),
+        // SAFETY: The precondition is the same.
+        Some(taken) => unsafe { call_client(probe, taken, registers, pinned) },
         None => probe.miss(),
     }
 }
 
 /// Hooks the return. Adds the instance to the list before it changes the stack: an unwinder that
 /// interrupts this must find the instance.
+///
+/// # Safety
+///
+/// As for [`entered`].
 #[inline(always)]
-fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff) {
+unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff) {
     let frame = Arch::return_frame(registers);
-    // SAFETY: By the precondition of `entered`, the registers are those of a function's entry.
-    let to = unsafe { Arch::returns_to(registers) };
-    List::of_this_task(pinned).push(taken, frame, to);
-    // SAFETY: As before.
-    unsafe { Arch::hook_return(registers) };
+    // SAFETY: By the precondition the registers are those of a function's entry.
+    unsafe {
+        let to = Arch::returns_to(registers);
+        List::of_this_task(pinned).push(taken, frame, to);
+        Arch::hook_return(registers);
+    }
 }
 
 /// Handles a return to the trampoline: calls the handlers, and makes the task continue at the real
@@ -90,17 +110,19 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
     let Some(instance) = List::of_this_task(pinned).latest() else {
         return report::no_return_address();
     };
+    // SAFETY: The precondition is the same.
+    let handle_all = |registers: &mut Registers| unsafe { all_returned(registers, frame, pinned) };
     let to = instance.return_address();
     if to == Arch::trampoline() || instance.frame() != frame {
-        return all_returned(registers, frame, pinned);
+        return handle_all(registers);
     }
     // The owner is not freed before the end of this function, even if it is unregistered meanwhile.
     let Some(probe) = instance.pool().owner(pinned) else {
-        return all_returned(registers, frame, pinned);
+        return handle_all(registers);
     };
     let (handler, entry) = (probe.handler(), probe.entry_probe());
     if handler.is_some() && (Arch::handles_hit(pinned) || entry.has_fault_handler()) {
-        return all_returned(registers, frame, pinned);
+        return handle_all(registers);
     }
     Arch::show_return_address(registers, to);
     if let Some(handler) = handler {
@@ -114,9 +136,13 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
 }
 
 /// Handles a return to the trampoline for any number of clients, registered or not.
+///
+/// # Safety
+///
+/// As for [`returned`].
 #[cold]
 #[inline(never)]
-fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
+unsafe fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
     let list = List::of_this_task(pinned);
     // Calls that never returned may be in front of the one that returns now.
     let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
@@ -134,7 +160,7 @@ fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
         call_handler(instance, to, registers, pinned);
         next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
-    // SAFETY: The trampoline has saved the registers, by the precondition of `returned`.
+    // SAFETY: The trampoline has saved the registers, by the precondition.
     unsafe { Arch::unhook_return(registers, to) };
     give_back(list, Some(last), pinned);
 }
@@ -144,7 +170,7 @@ pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &PreemptOf
     let last = last.map(core::ptr::from_ref);
     while let Some(instance) = list.latest() {
         let is_last = last == Some(core::ptr::from_ref(instance));
-        list.pop(instance).give_back_late(pinned);
+        list.pop(instance).give_back_maybe_killed(pinned);
         if is_last {
             break;
         }

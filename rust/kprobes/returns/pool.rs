@@ -12,10 +12,10 @@
 use super::*;
 
 /// If a block for each CPU would have fewer instances, a pool grows by fewer blocks.
-const FEW: usize = 8;
+const MIN_BLOCK_INSTANCES: usize = 8;
 
 /// The most instances of a pool, as in C.
-const MOST_INSTANCES: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
+const MAX_INSTANCES: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
 
 /// A cache line of the memory of a block.
 #[derive(Clone)]
@@ -79,13 +79,17 @@ impl Block {
     }
 
     /// Returns the address of instance `index` of the block.
+    ///
+    /// # Safety
+    ///
+    /// The block is not freed yet, and has more than `index` instances.
     #[inline(always)]
-    fn instance_at(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
-        // SAFETY: The caller has the block, so it is not freed; `size` never changes.
+    unsafe fn instance_at(block: NonNull<Self>, index: u32) -> NonNull<Instance> {
+        // SAFETY: By the precondition; `size` never changes.
         let size = unsafe { (*block.as_ptr()).size };
         // The offset does not overflow. The compiler cannot know that, and a hit cannot panic.
         let offset = LINE.wrapping_add((index as usize).wrapping_mul(size));
-        // SAFETY: `index` is below `count`, so the offset is within the block's memory.
+        // SAFETY: By the precondition the offset is within the block's memory.
         unsafe { block.byte_add(offset).cast() }
     }
 
@@ -123,10 +127,6 @@ impl BlockPtr {
     /// Stores a block of the same pool here. Returns the previous block.
     fn put(&self, block: NonNull<Block>) -> Option<&Block> {
         // INVARIANT: The caller passes a block of the same pool.
-        if self.get().is_none() {
-            self.0.store(block.as_ptr(), Ordering::Release);
-            return None;
-        }
         let before = self.0.swap(block.as_ptr(), Ordering::AcqRel);
         // SAFETY: By the invariant the block is not freed before the pool, which is borrowed.
         unsafe { before.as_ref() }
@@ -212,7 +212,7 @@ impl Pool {
     /// Adds `more` instances, in at least `least` blocks if there are so many. Only one task at a
     /// time may call this.
     fn add(&self, more: usize, least: usize) -> Result<(), Refusal> {
-        if self.totals().all.saturating_add(more) > MOST_INSTANCES {
+        if self.totals().all.saturating_add(more) > MAX_INSTANCES {
             return Err(Refusal::NoMemory);
         }
         let (blocks, mut left) = (growth::blocks(more, self.size, least), more);
@@ -248,12 +248,12 @@ impl Pool {
                 before.bitmap.disown();
             }
         } else if block.bitmap.len() == 0 {
-            self.request_refill();
+            self.request_service();
         }
         if !block.used.load(Ordering::Relaxed) {
             block.used.store(true, Ordering::Relaxed);
             if self.lost.note_use(|| self.totals().returns) {
-                self.request_refill();
+                self.request_service();
             }
         }
         // SAFETY: The instance was taken just now, and the block is not freed before the pool.
@@ -263,7 +263,7 @@ impl Pool {
     /// Counts a lost call.
     fn lose(&self, returns: u16) {
         self.lost.count(returns, self.totals().all);
-        self.request_refill();
+        self.request_service();
     }
 
     /// Returns all blocks, the newest first.
@@ -272,9 +272,9 @@ impl Pool {
     }
 
     /// Asks the worker to look at this pool. The worker sees earlier stores of this CPU.
-    fn request_refill(&self) {
+    fn request_service(&self) {
         if !self.requested.swap(true, Ordering::AcqRel) {
-            queue_refill();
+            queue_service();
         }
     }
 
@@ -295,11 +295,11 @@ impl Pool {
 
     /// Adds instances if the worker was asked to look and more are needed. Returns the stages of
     /// the pool before and after this. Only the worker calls this, with the lock held.
-    pub(super) fn refill(&self) -> (PoolStage, PoolStage) {
+    pub(super) fn service(&self) -> (PoolStage, PoolStage) {
         if self.requested.swap(false, Ordering::AcqRel) && !self.is_killed() {
             let more = self.lost.more(growth_limit(), || self.totals());
             // Without memory, the next lost call asks again.
-            let _ = self.add(more, cpus()[2].min(more.div_ceil(FEW)));
+            let _ = self.add(more, cpus()[2].min(more.div_ceil(MIN_BLOCK_INSTANCES)));
         }
         let stage = self.stage.get().next(self.is_killed(), || {
             let totals = self.totals();
@@ -312,7 +312,7 @@ impl Pool {
     /// found it may take instances until the end of their read-side sections of RCU.
     pub(super) fn kill(&self) {
         self.is_killed.store(true, Ordering::Relaxed);
-        queue_refill();
+        queue_service();
     }
 
     /// Returns whether the pool was killed.
@@ -365,12 +365,12 @@ impl Taken<'_> {
     }
 
     /// Gives the instance back to a pool that may have been killed.
-    pub(super) fn give_back_late(self, _pinned: &PreemptOff) {
+    pub(super) fn give_back_maybe_killed(self, _pinned: &PreemptOff) {
         // The pool is not freed for a grace period after its last instance was given back.
         let pool = self.instance().pool();
         self.give_back();
         if pool.is_killed() {
-            pool.request_refill();
+            pool.request_service();
         }
     }
 }

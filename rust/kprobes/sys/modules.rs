@@ -107,7 +107,7 @@ pub(crate) struct Module(NonNull<bindings::module>);
 
 // SAFETY: The fields of a module that are read do not belong to a task.
 unsafe impl Send for Module {}
-// SAFETY: As above.
+// SAFETY: The state is read by a volatile access, and the other fields do not change.
 unsafe impl Sync for Module {}
 
 impl Module {
@@ -124,17 +124,19 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// `field` reads the state, or fields that do not change once the module was loaded.
+    /// `field` reads fields that do not change once the module was loaded.
     pub(super) unsafe fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: By the invariant the module is not freed. By the precondition no word except the
-        // state is read while it changes.
+        // SAFETY: By the invariant the module is not freed. By the precondition no field is read
+        // while it changes.
         field(unsafe { self.0.as_ref() })
     }
 
     /// Returns whether the module is being initialized, or will be.
     pub(crate) fn is_coming(&self) -> bool {
-        // SAFETY: The state is one word, so a racing read finds a valid state.
-        unsafe { self.read(|module| module.state) == bindings::module_state_MODULE_STATE_COMING }
+        // SAFETY: By the invariant the module is not freed. The read makes no reference and is
+        // volatile, as the state may change meanwhile.
+        let state = unsafe { (&raw const (*self.as_c()).state).read_volatile() };
+        state == bindings::module_state_MODULE_STATE_COMING
     }
 
     /// Returns whether this address is in the module.

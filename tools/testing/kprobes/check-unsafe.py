@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 MAX_LINES = 5
 LINES_PER_BLOCK = 60
 FOLDERS = 'rust/kprobes', 'arch/*/kprobes', 'rust/kernel'
-LIMITS = {'rust/kprobes': 191, 'arch/x86/kprobes': 38, 'rust/kernel': 94}
+LIMITS = {'rust/kprobes': 196, 'arch/x86/kprobes': 38, 'rust/kernel': 94}
 
 # Comments, strings and characters, which are no code. Lines stay lines.
 NOISE = re.compile(
