@@ -24,7 +24,7 @@
 #include "glue.h"
 
 DEFINE_PER_CPU(struct kprobe *, current_kprobe);
-/* For get_kprobe_ctlblk() alone; ours is struct Cpu of sys/this_cpu.rs. */
+/* For get_kprobe_ctlblk() alone; ours is struct CpuHits of sys/this_cpu.rs. */
 DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
 
 /* Guards the registry; see sys/lock.rs. */
@@ -318,7 +318,7 @@ static void __kprobes ftrace_ipmodify(unsigned long ip, unsigned long parent_ip,
 	ftrace_hit(ip, fregs, true);
 }
 
-/* See sys/ftrace.rs. The second one may change where the function continues. */
+/* Our plain user and our IPMODIFY user: see sys/ftrace.rs. */
 struct ftrace_ops rust_kprobe_ftrace_ops[2] __read_mostly = {
 	{
 		.func = ftrace_plain,
@@ -468,7 +468,7 @@ NOKPROBE_SYMBOL(__kasan_check_write);
 /* Runs a pass of the worker; see sys/worker.rs. */
 static void __kprobes run_worker_pass(struct work_struct *unused)
 {
-	rust_kprobes_optimize();
+	rust_kprobes_worker_pass();
 }
 
 DECLARE_DELAYED_WORK(rust_kprobes_worker, run_worker_pass);

@@ -6,10 +6,10 @@
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
 //! The back end's `entry.rs` has the entries from traps.
 
-mod copies;
 mod errno;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+mod traps;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::optimize::{
@@ -292,7 +292,7 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 ///
 /// Only the worker calls this.
 #[export]
-unsafe extern "C" fn rust_kprobes_optimize() {
+unsafe extern "C" fn rust_kprobes_worker_pass() {
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     worker::pass();
     slots::free_unused();
@@ -372,7 +372,7 @@ unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_u
 #[cfg(CONFIG_DEBUG_FS)]
 #[export]
 unsafe extern "C" fn rust_kprobes_enable_all(on: bool) -> c_int {
-    status(enable::all(on))
+    status(enable::arm_or_disarm_all(on))
 }
 
 /// Returns the number of step faults, for tests.

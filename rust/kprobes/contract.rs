@@ -16,7 +16,7 @@
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
 //! [`hit::breakpoint::handle_trap`](crate::hit::breakpoint::handle_trap). Entries that all
-//! architectures share are in `abi.rs`, `abi/copies.rs`, `abi/ftrace.rs`, `returns/abi.rs` and
+//! architectures share are in `abi.rs`, `abi/traps.rs`, `abi/ftrace.rs`, `returns/abi.rs` and
 //! `jprobes/abi.rs`.
 
 mod isa;
@@ -48,7 +48,7 @@ use crate::{
         this_cpu::{
             rust_kprobes_hit,
             rust_kprobes_jprobe_state,
-            Cpu,
+            CpuHits,
             JprobeState,
             PerCpu, //
         }, //
@@ -67,7 +67,7 @@ use core::ffi::CStr;
 ///   the current CPU's copy;
 /// - after [`arm`](Machine::arm) has returned, every CPU that reaches an address traps;
 /// - after [`disarm`](Machine::disarm) has returned, no CPU traps there. If a CPU still handles an
-///   earlier trap, [`is_stale`](Machine::is_stale) recognises its hit;
+///   earlier trap, [`resume_if_stale`](Machine::resume_if_stale) recognises its hit;
 /// - an [`ArchInsn`](Machine::ArchInsn) may be dropped once no CPU handles a hit of its address:
 ///   copies that a CPU may still run stay in memory until no CPU does.
 pub(crate) unsafe trait Machine: Isa {
@@ -147,7 +147,7 @@ pub(crate) unsafe trait Machine: Isa {
 
     /// Returns the state of the hits that this CPU handles.
     #[inline(always)]
-    fn this_cpu(pinned: &PreemptOff) -> &Cpu {
+    fn this_cpu(pinned: &PreemptOff) -> &CpuHits {
         Self::per_cpu(&rust_kprobes_hit, pinned)
     }
 
@@ -235,19 +235,19 @@ pub(crate) unsafe trait Machine: Isa {
         Self::set_ip(registers, TextAddr::new(behind));
     }
 
-    /// Returns whether the handlers are called. If not, sets the registers to continue after the
-    /// instruction. On arm, the breakpoint has the condition of its instruction, but may trap even
-    /// if the condition fails.
+    /// If the condition of the instruction fails, sets the registers to continue after it, and
+    /// returns true: no handler is called. On arm, the breakpoint has the condition of its
+    /// instruction, but may trap even if the condition fails.
     #[inline(always)]
-    fn condition_holds(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
-        true
+    fn skip_if_condition_fails(_prepared: &Self::ArchInsn, _registers: &mut Registers) -> bool {
+        false
     }
 
     /// Handles a trap at an address without a probe point. If the text has no breakpoint any more,
     /// sets the registers to execute the instruction there, and returns true. On ppc64le,
     /// [`disarm`](Machine::disarm) does not wait for such traps.
     #[inline(always)]
-    fn is_stale(_registers: &mut Registers) -> bool {
+    fn resume_if_stale(_registers: &mut Registers) -> bool {
         false
     }
 
@@ -493,8 +493,8 @@ pub(crate) unsafe trait JprobeOps: Machine {
 
     /// Returns whether this trap is the end of a handler: a breakpoint in `jprobe.S`.
     fn ends_jprobe(registers: &Registers) -> bool {
-        let returned = bindings::rust_kprobes_jprobe_returned as *const () as usize;
-        let over = bindings::rust_kprobes_jprobe_over as *const () as usize;
+        let returned = bindings::rust_kprobes_jprobe_handler_returned as *const () as usize;
+        let over = bindings::rust_kprobes_jprobe_return_trap as *const () as usize;
         let at = Self::hit_at(registers);
         at == symbols::function_address(returned) || at == symbols::function_address(over)
     }

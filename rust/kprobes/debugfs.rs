@@ -48,7 +48,11 @@ pub(crate) fn list(to: &Seq, registry: &Registry) -> Result<(), Refusal> {
 
 /// Shows whether probes are armed.
 pub(crate) fn enabled(to: &Seq, registry: &Registry) {
-    to.put(if registry.disarmed { c"0\n" } else { c"1\n" });
+    to.put(if registry.all_disarmed {
+        c"0\n"
+    } else {
+        c"1\n"
+    });
 }
 
 /// Shows the blacklisted functions.

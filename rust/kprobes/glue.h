@@ -95,12 +95,12 @@ void rust_kprobes_unrecoverable(const struct kprobe *probe);
 
 int rust_kprobes_jprobe_hit(struct kprobe *p, struct pt_regs *regs);
 unsigned long rust_kprobes_jprobe_stack(void);
-void rust_kprobes_jprobe_over(void);	/* jprobe.S */
+void rust_kprobes_jprobe_return_trap(void);	/* jprobe.S */
 unsigned int rust_kprobes_interrupted_context(void);
 void rust_kprobes_resched_soon(void);
 size_t rust_kprobes_stack_left(unsigned long sp);
-int *rust_kprobes_graph_pause(void);
-void rust_kprobes_graph_go_on(void);
+int *rust_kprobes_graph_pause_counter(void);
+void rust_kprobes_graph_unpause(void);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 extern struct ftrace_ops rust_kprobe_ftrace_ops[2];
@@ -158,7 +158,7 @@ extern struct mutex module_mutex;
 
 /* jprobe.S */
 void rust_kprobes_jprobe_enter(void);
-void rust_kprobes_jprobe_returned(void);
+void rust_kprobes_jprobe_handler_returned(void);
 
 /* return.S and returns.c; the contract names them also if return probes are off. */
 void arch_rethook_trampoline(void);
@@ -174,7 +174,7 @@ bool kasan_byte_accessible(const void *addr);
 
 void rust_kprobes_detour_hit(const unsigned long *chain_word, struct pt_regs *regs);
 void rust_kprobes_resched(void);
-void rust_kprobes_optimize(void);
+void rust_kprobes_worker_pass(void);
 void rust_kprobes_allow_jumps(bool on);
 bool rust_kprobes_jumps_allowed(void);
 void rust_kprobes_wake_worker(void);

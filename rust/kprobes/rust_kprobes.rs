@@ -49,9 +49,9 @@
 //! | `resume_singlestep()` | `after_step()` in `arch/*/kprobes/machine.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
-//! | `kprobe_fault_handler()` | `abi/copies.rs`, then `hit/fault.rs` |
+//! | `kprobe_fault_handler()` | `abi/traps.rs`, then `hit/fault.rs` |
 //! | `kprobe_ftrace_handler()` | `abi.c`, `abi/ftrace.rs`, then `hit/ftrace.rs` |
-//! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/copies.rs`, then `hit/jump.rs` |
+//! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/traps.rs`, then `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
@@ -69,7 +69,7 @@
 //! | `struct optimized_kprobe` | `registry/optimizer.rs`: `Jump` |
 //! | `struct arch_specific_insn` | `arch/*/kprobes/prepare.rs`: `ArchInsn` |
 //! | `struct arch_optimized_insn` | `arch/*/kprobes/jump.rs`: `Detour` |
-//! | `struct kprobe_ctlblk` | `sys/this_cpu.rs`: `Cpu` |
+//! | `struct kprobe_ctlblk` | `sys/this_cpu.rs`: `CpuHits` |
 //! | `struct kprobe_insn_cache` | `slots.rs`: `Pool` |
 //! | `struct rethook` | `returns/pool.rs`: `Pool` |
 

@@ -81,7 +81,7 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
 /// While as many slots of a pool wait for Tasks RCU (256 pages), code in new slots does not end in
 /// jumps: copies end in traps, and no detours are made.
-const MOST_PENDING: usize = 256 * COUNT;
+const MAX_PENDING: usize = 256 * COUNT;
 
 /// The pool of copies of instructions.
 pub(crate) static COPIES: Pool = Pool::new(
@@ -164,7 +164,7 @@ impl Pool {
 
     /// Returns whether code in another slot may end in a jump.
     pub(crate) fn may_end_in_jump(&self) -> bool {
-        self.pending.load(Ordering::Relaxed) < MOST_PENDING
+        self.pending.load(Ordering::Relaxed) < MAX_PENDING
     }
 
     /// Returns whether a page of slots has the address.
@@ -281,7 +281,7 @@ pub(crate) struct Page {
 
 // SAFETY: Changing fields are atomics, or the callback's head, which one task at a time uses.
 unsafe impl Send for Page {}
-// SAFETY: As above.
+// SAFETY: As for `Send`.
 unsafe impl Sync for Page {}
 
 impl Page {
@@ -410,9 +410,9 @@ pub(crate) struct Slot {
 const ENDS_IN_JUMP: usize = 1;
 const _: () = assert!(align_of::<Page>() > ENDS_IN_JUMP);
 
-// SAFETY: A page may be used by any task.
+// SAFETY: A slot is an address and a pointer to a `Page`, which is `Sync`.
 unsafe impl Send for Slot {}
-// SAFETY: As above.
+// SAFETY: Shared slots are only read.
 unsafe impl Sync for Slot {}
 
 impl Slot {

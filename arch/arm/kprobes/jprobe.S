@@ -15,7 +15,7 @@
 #include <asm/unwind.h>
 
 /* The limit of words to copy; the same as in sys/this_cpu.rs. */
-#define MOST_WORDS	16
+#define MAX_WORDS	16
 
 /* struct JprobeEntry in sys/this_cpu.rs */
 #define WORDS		0
@@ -41,8 +41,8 @@ ENTRY(rust_kprobes_jprobe_enter)
  THUMB(	push	{r7, lr}		)
  THUMB( UNWIND(.save	{r7, lr}	)	)
 	add	r6, sp, #8
-	sub	sp, sp, #MOST_WORDS * 4
- UNWIND(.pad	#MOST_WORDS * 4		)
+	sub	sp, sp, #MAX_WORDS * 4
+ UNWIND(.pad	#MAX_WORDS * 4		)
 	this_cpu_offset r4
 	mov_l	r5, rust_kprobes_jprobe_state
 	add	r4, r4, r5
@@ -55,7 +55,7 @@ ENTRY(rust_kprobes_jprobe_enter)
 	ldrpl	r8, [r6, r5, lsl #2]
 	strpl	r8, [sp, r5, lsl #2]
 	bpl	0b
-	badr	lr, rust_kprobes_jprobe_returned
+	badr	lr, rust_kprobes_jprobe_handler_returned
  ARM(	ldr	pc, [r4, #HANDLER]	)
 	/* Bit 0 of the client's pointer may be clear. */
  THUMB(	ldr	r5, [r4, #HANDLER]	)
@@ -63,14 +63,14 @@ ENTRY(rust_kprobes_jprobe_enter)
  THUMB(	bx	r5			)
 
 	/* The handler has returned. */
-	.globl	rust_kprobes_jprobe_returned
-rust_kprobes_jprobe_returned:
+	.globl	rust_kprobes_jprobe_handler_returned
+rust_kprobes_jprobe_handler_returned:
 	breakpoint
 	b	.
  UNWIND(.fnend				)
 ENDPROC(rust_kprobes_jprobe_enter)
 
 /* The handler has called jprobe_return(), which has checked that it may. */
-ENTRY(rust_kprobes_jprobe_over)
+ENTRY(rust_kprobes_jprobe_return_trap)
 	breakpoint
-ENDPROC(rust_kprobes_jprobe_over)
+ENDPROC(rust_kprobes_jprobe_return_trap)

@@ -79,7 +79,7 @@ impl Trapped {
         };
         // SAFETY: One of the two is a local variable, and the interrupted code was about to access
         // the other one. The function handles a fault.
-        let copied = unsafe { bindings::rust_kprobes_copy(to.cast(), from.cast(), false) };
+        let copied = unsafe { bindings::rust_kprobes_copy_nofault(to.cast(), from.cast(), false) };
         if copied {
             let new = match opcode {
                 0xac => system & operand,
@@ -129,7 +129,8 @@ impl Frame for Trapped {
         let from = core::ptr::with_exposed_provenance(at as usize);
         // SAFETY: The function writes to a local variable. It may read any address: it handles a
         // fault.
-        let copied = unsafe { bindings::rust_kprobes_copy((&raw mut word).cast(), from, true) };
+        let copied =
+            unsafe { bindings::rust_kprobes_copy_nofault((&raw mut word).cast(), from, true) };
         copied.then_some(word)
     }
 }

@@ -18,7 +18,7 @@
 #include <asm/ptrace.h>
 
 /* The limit of words to copy; the same as in sys/this_cpu.rs. */
-#define MOST_WORDS	8
+#define MAX_WORDS	8
 
 /* struct JprobeEntry in sys/this_cpu.rs */
 #define WORDS		0
@@ -30,7 +30,7 @@
 SYM_CODE_START(rust_kprobes_jprobe_enter)
 	stg	%r14,(__SF_GPRS+8*8)(%r15)
 	lgr	%r7,%r15
-	aghi	%r15,-(STACK_FRAME_OVERHEAD + MOST_WORDS * 8)
+	aghi	%r15,-(STACK_FRAME_OVERHEAD + MAX_WORDS * 8)
 	stg	%r7,__SF_BACKCHAIN(%r15)
 	GET_LC	%r9
 	larl	%r8,rust_kprobes_jprobe_state
@@ -45,18 +45,18 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 	stg	%r0,STACK_FRAME_OVERHEAD-8(%r9,%r15)
 	aghi	%r9,-8
 	jnz	0b
-1:	larl	%r14,rust_kprobes_jprobe_returned
+1:	larl	%r14,rust_kprobes_jprobe_handler_returned
 	lg	%r1,HANDLER(%r8)
 	br	%r1
 
 	/* The handler has returned. */
-SYM_INNER_LABEL(rust_kprobes_jprobe_returned, SYM_L_GLOBAL)
+SYM_INNER_LABEL(rust_kprobes_jprobe_handler_returned, SYM_L_GLOBAL)
 	.word	0x0002
 	j	.
 SYM_CODE_END(rust_kprobes_jprobe_enter)
 
 /* The handler has called jprobe_return(), which has checked that it may. */
-SYM_CODE_START(rust_kprobes_jprobe_over)
+SYM_CODE_START(rust_kprobes_jprobe_return_trap)
 	.word	0x0002
 	j	.
-SYM_CODE_END(rust_kprobes_jprobe_over)
+SYM_CODE_END(rust_kprobes_jprobe_return_trap)

@@ -29,7 +29,7 @@ unsigned long __kprobes rust_kprobes_cpu_offset(void)
  * Copies a word, or a byte, from or to memory that may not be there, without
  * reporting a fault. Returns whether it has.
  */
-bool __kprobes rust_kprobes_copy(void *to, const void *from, bool word)
+bool __kprobes rust_kprobes_copy_nofault(void *to, const void *from, bool word)
 {
 	struct kprobe *running = rust_kprobes_nofault_begin();
 	bool copied = false;

@@ -88,7 +88,8 @@ impl Frame for Trapped {
         // With this flag, SMAP lets the kernel read user memory.
         let lifted = self.flags() & flag::AC != 0;
         // SAFETY: The function may read any address: it handles the fault.
-        unsafe { bindings::rust_kprobes_peek(&mut word, from, lifted) }.then_some(word as u64)
+        unsafe { bindings::rust_kprobes_copy_nofault(&mut word, from, lifted) }
+            .then_some(word as u64)
     }
 
     fn push(&mut self, value: u64) {

@@ -24,7 +24,7 @@
 #include <asm/unwind_hints.h>
 
 /* The limit of words to copy; the same as in sys/this_cpu.rs. */
-#define MOST_WORDS	8
+#define MAX_WORDS	8
 
 /* struct JprobeEntry in sys/this_cpu.rs */
 #define WORDS		PER_CPU_VAR(rust_kprobes_jprobe_state)
@@ -36,23 +36,23 @@
 SYM_CODE_START(rust_kprobes_jprobe_enter)
 	UNWIND_HINT_FUNC
 	ANNOTATE_NOENDBR
-	leaq	-((MOST_WORDS + 1) * 8)(%rsp), %rsp
+	leaq	-((MAX_WORDS + 1) * 8)(%rsp), %rsp
 #ifdef CONFIG_FRAME_POINTER
-	movq	%rbp, (MOST_WORDS * 8)(%rsp)
-	leaq	(MOST_WORDS * 8)(%rsp), %rbp
+	movq	%rbp, (MAX_WORDS * 8)(%rsp)
+	leaq	(MAX_WORDS * 8)(%rsp), %rbp
 #endif
 	movq	WORDS, %r10
 	movq	PAUSE, %r11
 	incl	(%r11)
 	jmp	.Lcopied
 .Lcopy:
-	pushq	((MOST_WORDS + 1) * 8)(%rsp, %r10, 8)
+	pushq	((MAX_WORDS + 1) * 8)(%rsp, %r10, 8)
 	popq	-8(%rsp, %r10, 8)
 	decq	%r10
 .Lcopied:
 	testq	%r10, %r10
 	jnz	.Lcopy
-	pushq	$rust_kprobes_jprobe_returned
+	pushq	$rust_kprobes_jprobe_handler_returned
 	pushq	HANDLER
 	RET
 
@@ -61,18 +61,18 @@ SYM_CODE_START(rust_kprobes_jprobe_enter)
 	 * caller. The unwinder looks up the address less one, hence the NOP. (In
 	 * GNU's assembler spaces end a macro's argument, in brackets too.)
 	 */
-	.set	.Ldepth, (MOST_WORDS + 2) * 8
+	.set	.Ldepth, (MAX_WORDS + 2) * 8
 	UNWIND_HINT sp_reg=ORC_REG_SP sp_offset=.Ldepth type=UNWIND_HINT_TYPE_CALL
 	nop
-SYM_INNER_LABEL(rust_kprobes_jprobe_returned, SYM_L_GLOBAL)
+SYM_INNER_LABEL(rust_kprobes_jprobe_handler_returned, SYM_L_GLOBAL)
 	ANNOTATE_NOENDBR
 	int3
 	ud2
 SYM_CODE_END(rust_kprobes_jprobe_enter)
 
 /* The handler has called jprobe_return(), which has checked that it may. */
-SYM_START(rust_kprobes_jprobe_over, SYM_L_GLOBAL, SYM_A_ALIGN)
+SYM_START(rust_kprobes_jprobe_return_trap, SYM_L_GLOBAL, SYM_A_ALIGN)
 	ANNOTATE_NOENDBR
 	int3
 	ud2
-SYM_FUNC_END(rust_kprobes_jprobe_over)
+SYM_FUNC_END(rust_kprobes_jprobe_return_trap)

@@ -44,7 +44,7 @@ NOKPROBE_SYMBOL(its_return_thunk);
  * access that SMAP forbids has no fixup: memory of user space is read only if
  * @lifted says that the probed instruction could read it.
  */
-bool __kprobes rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+bool __kprobes rust_kprobes_copy_nofault(unsigned long *word, const unsigned long *at,
 				 bool lifted)
 {
 	struct kprobe *running;

@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 #ifdef CONFIG_RUST_KPROBES
-bool rust_kprobes_peek(unsigned long *word, const unsigned long *at,
+bool rust_kprobes_copy_nofault(unsigned long *word, const unsigned long *at,
 		       bool lifted);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];

@@ -41,7 +41,7 @@ static __always_inline long call_inner(void)
 }
 
 /* As many calls as there can be room for, and what there is room for. */
-#define MOST_CALLS	BIT(24)
+#define MAX_CALLS	BIT(24)
 
 static inline int usual_calls(void)
 {

@@ -61,7 +61,7 @@ static struct watched refused(int step)
 		probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE + 1;
 		break;
 	case -ENOMEM:
-		probe.rp.maxactive = MOST_CALLS + 1;
+		probe.rp.maxactive = MAX_CALLS + 1;
 		break;
 	case -EINVAL:
 		probe.rp.kp.symbol_name = "get_kprobe";

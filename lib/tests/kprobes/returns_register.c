@@ -180,7 +180,7 @@ static void K2_calls_are_bounded(struct kunit *test)
 	const size_t stores = rust_kprobes_return_pools();
 	struct watched probe = WATCHED(INNER);
 
-	probe.rp.maxactive = MOST_CALLS + 1;
+	probe.rp.maxactive = MAX_CALLS + 1;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);
 	probe.rp.maxactive = INT_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);

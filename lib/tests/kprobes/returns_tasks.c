@@ -448,7 +448,7 @@ static void K3_reserved_room(struct kunit *test)
 	probe.rp.maxactive = 10;
 	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, 1), -EINVAL);
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
-	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, MOST_CALLS + 1),
+	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, MAX_CALLS + 1),
 			-ENOMEM);
 	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, CROWD), 0);
 	KUNIT_EXPECT_EQ(test, wave(test, &probe, 0), CROWD);

@@ -11,7 +11,7 @@ use crate::{
     }, //
 };
 
-/// Handles a call of our first ftrace user.
+/// Handles a call of our plain ftrace user.
 ///
 /// # Safety
 ///
@@ -19,7 +19,7 @@ use crate::{
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_hit(ip: usize, regs: *mut bindings::pt_regs) {
     // SAFETY: The precondition is the same.
-    unsafe { called(ip, Armed::Ftrace, regs) };
+    unsafe { handle(ip, Armed::Ftrace, regs) };
 }
 
 /// Handles a call of our IPMODIFY user.
@@ -30,7 +30,7 @@ unsafe extern "C" fn rust_kprobes_ftrace_hit(ip: usize, regs: *mut bindings::pt_
 #[export]
 unsafe extern "C" fn rust_kprobes_ftrace_ipmodify_hit(ip: usize, regs: *mut bindings::pt_regs) {
     // SAFETY: The precondition is the same.
-    unsafe { called(ip, Armed::FtraceIpmodify, regs) };
+    unsafe { handle(ip, Armed::FtraceIpmodify, regs) };
 }
 
 /// Handles a call of ftrace from `ip`.
@@ -39,12 +39,12 @@ unsafe extern "C" fn rust_kprobes_ftrace_ipmodify_hit(ip: usize, regs: *mut bind
 ///
 /// As for [`rust_kprobes_ftrace_hit`].
 #[inline(always)]
-unsafe fn called(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
+unsafe fn handle(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     // SAFETY: By the precondition. Nothing else uses `regs` until the callback returns.
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::already_off(|pinned| ftrace::called(at, armed, registers, pinned)) };
+    unsafe { preempt::already_off(|pinned| ftrace::handle_ftrace(at, armed, registers, pinned)) };
 }
 
 /// Notes that ftrace has failed and stops for good.

@@ -25,7 +25,7 @@ use crate::{
         report,
         this_cpu::{
             self,
-            Cpu,
+            CpuHits,
             Hit, //
         }, //
     }, //
@@ -37,14 +37,15 @@ use core::{
         Continue, //
     },
     sync::atomic::{
+        compiler_fence,
         AtomicUsize,
         Ordering, //
     }, //
 };
 
-/// The number of steps that ended before the instruction was executed: the copy faulted, or a load
-/// that should have faulted for an emulated instruction did not. The CPU executes the breakpoint
-/// again, so the handlers run twice, unless a fixup or an oops ends the fault.
+/// The number of steps that ended before the instruction was executed: the copy faulted, or the
+/// load that stands for an emulation that failed did not fault. The breakpoint is hit again, so the
+/// handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a step that has ended before the instruction was executed.
@@ -91,9 +92,9 @@ fn lookup<'a>(
 ) -> ControlFlow<bool, (&'a Point, &'a ArchInsn)> {
     let point = points::find(Arch::hit_at(registers), pinned);
     match point.and_then(|point| Some((point, point.prepared()?))) {
-        Some((_, prepared)) if !Arch::condition_holds(prepared, registers) => Break(true),
+        Some((_, prepared)) if Arch::skip_if_condition_fails(prepared, registers) => Break(true),
         Some(found) => Continue(found),
-        None if Arch::is_stale(registers) => Break(true),
+        None if Arch::resume_if_stale(registers) => Break(true),
         None => Break(false),
     }
 }
@@ -131,8 +132,8 @@ fn hit_slow(
     let Some(probe) = call_pre_handlers(point, registers, pinned) else {
         // No handler has changed where the CPU continues, so the instruction is executed. A jprobe
         // counts as a post handler here: the chain has one flag for both.
-        let keeps_breakpoint = point.probes.keeps_breakpoint();
-        return execute(point, prepared, keeps_breakpoint, registers, pinned);
+        let has_post_or_jprobe = point.probes.has_post_or_jprobe();
+        return execute(point, prepared, has_post_or_jprobe, registers, pinned);
     };
     match probe.jprobe() {
         Some(jprobe) => {
@@ -152,7 +153,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
         return Arch::set_current_probe(None, pinned);
     };
     if let Some(prepared) = point.prepared() {
-        // Not `keeps_breakpoint()`, which is true because of the jprobe, which has no post handler.
+        // Not `has_post_or_jprobe()`: the jprobe alone makes that true, but has no post handler.
         let has_post_handler = point.probes.iter().any(Probe::has_post_handler);
         execute(point, prepared, has_post_handler, registers, pinned);
     } else {
@@ -240,12 +241,13 @@ fn try_end_step(registers: &mut Registers, pinned: &PreemptOff) -> bool {
 
 /// Ends a step and its hit. If the hit is nested in an outer hit, the outer hit continues.
 #[inline(never)]
-pub(super) fn end_step(cpu: &Cpu, phase: Phase, pinned: &PreemptOff) {
+pub(super) fn end_step(cpu: &CpuHits, phase: Phase, pinned: &PreemptOff) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
-    let (outer, prev_probe) = (cpu.outer.get(), cpu.prev_probe.get());
+    let (outer, outer_probe) = (cpu.outer.get(), cpu.outer_probe.get());
+    compiler_fence(Ordering::SeqCst);
     if phase == Phase::NestedStep {
         cpu.now.set(outer);
-        Arch::set_current_probe(prev_probe, pinned);
+        Arch::set_current_probe(outer_probe, pinned);
     } else {
         cpu.now.set(Hit {
             phase: Phase::Handling,
@@ -295,7 +297,7 @@ fn reenter(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     point.probes.iter().for_each(Probe::miss);
     if let Next::Stepping(saved) = Arch::run(prepared, registers, false) {
         cpu.outer.set(outer);
-        cpu.prev_probe.set(Arch::current_probe(pinned));
+        cpu.outer_probe.set(Arch::current_probe(pinned));
         cpu.now.set(Hit {
             phase: Phase::NestedStep,
             at: Arch::insn_addr(prepared),

@@ -22,7 +22,12 @@ use crate::{
 
 /// Handles a call of ftrace from `at`. `armed` names the user of ftrace that was called.
 #[inline(always)]
-pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinned: &PreemptOff) {
+pub(crate) fn handle_ftrace(
+    at: TextAddr,
+    armed: Armed,
+    registers: &mut Registers,
+    pinned: &PreemptOff,
+) {
     let Some(point) = points::find(at, pinned) else {
         return;
     };
@@ -32,7 +37,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
         return;
     }
     if Arch::handles_hit(pinned) {
-        return count(point);
+        return miss(point);
     }
     let Some(probe) = point.probes.single() else {
         return hit_slow(point, at, registers, pinned);
@@ -51,7 +56,7 @@ pub(crate) fn called(at: TextAddr, armed: Armed, registers: &mut Registers, pinn
 
 #[cold]
 #[inline(never)]
-fn count(point: &Point) {
+fn miss(point: &Point) {
     point.probes.iter().for_each(Probe::miss);
 }
 
@@ -82,7 +87,7 @@ fn finish(
     registers: &mut Registers,
     pinned: &PreemptOff,
 ) {
-    if point.probes.keeps_breakpoint() {
+    if point.probes.has_post_or_jprobe() {
         Arch::pass_ftrace(registers, at);
         call_post_handlers(point, registers, pinned);
     }

@@ -21,15 +21,15 @@ use crate::{
 ///
 /// Fast path: one enabled probe on a CPU that handles no hit.
 #[inline(always)]
-pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
+pub(crate) fn handle_jump(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
     if Arch::handles_hit(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
     let summary = probes.summary();
     let Summary::SinglePreOnly(probe) = summary else {
         return match summary {
-            Summary::Several(newest) => each_jumped(newest, registers, pinned),
-            _ => walk_jumped(probes, registers, pinned),
+            Summary::Several(newest) => call_each(newest, registers, pinned),
+            _ => walk(probes, registers, pinned),
         };
     };
     Arch::set_current_probe(Some(probe.as_current()), pinned);
@@ -37,10 +37,10 @@ pub(crate) fn jumped(probes: &Chain, registers: &mut Registers, pinned: &Preempt
     Arch::set_current_probe(None, pinned);
 }
 
-/// Calls the pre handlers of `newest` and all older probes, which are all plain. Out of line: the
+/// Calls the pre handlers of `newest` and all older probes, which are all simple. Out of line: the
 /// caller need not save the registers that the loop uses.
 #[inline(never)]
-fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &PreemptOff) {
+fn call_each(newest: &Probe, registers: &mut Registers, pinned: &PreemptOff) {
     // No probe has a fault handler, so the newest one can be the current probe for all.
     Arch::set_current_probe(Some(newest.as_current()), pinned);
     List::from(newest).for_each(|probe| {
@@ -58,14 +58,14 @@ fn each_jumped(newest: &Probe, registers: &mut Registers, pinned: &PreemptOff) {
 #[inline(never)]
 fn unlikely() {}
 
-/// Calls the pre handlers of the enabled probes. A probe that keeps the breakpoint was added after
-/// the CPU took the jump. It is missed: a detour calls no post handler, and cannot continue where a
-/// pre handler says.
+/// Calls the pre handlers of the enabled probes. A probe with a post handler, or a jprobe, was
+/// added after the CPU took the jump. It is missed: a detour calls no post handler, and cannot
+/// continue where a pre handler says.
 #[cold]
 #[inline(never)]
-fn walk_jumped(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
+fn walk(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
     for probe in probes.iter().filter(|probe| probe.is_enabled()) {
-        if probe.keeps_breakpoint() {
+        if probe.has_post_or_jprobe() {
             probe.miss();
         } else {
             make_current(probe, pinned);

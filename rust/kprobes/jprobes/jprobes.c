@@ -25,7 +25,7 @@ void __kprobes jprobe_return(void)
 		return;
 	if (here < stack)
 		kasan_unpoison_range((void *)here, stack - here);
-	rust_kprobes_jprobe_over();
+	rust_kprobes_jprobe_return_trap();
 }
 EXPORT_SYMBOL_GPL(jprobe_return);
 
@@ -54,7 +54,7 @@ bool __kprobes rust_kprobes_has_trampoline(unsigned long ip)
  * The function graph tracer expects each call to return, but the calls of a
  * jprobe's handler may not. An increment of this counter pauses the tracer.
  */
-int * __kprobes rust_kprobes_graph_pause(void)
+int * __kprobes rust_kprobes_graph_pause_counter(void)
 {
 #ifdef CONFIG_FUNCTION_GRAPH_TRACER
 	return &current->tracing_graph_pause.counter;
@@ -65,7 +65,7 @@ int * __kprobes rust_kprobes_graph_pause(void)
 #endif
 }
 
-void __kprobes rust_kprobes_graph_go_on(void)
+void __kprobes rust_kprobes_graph_unpause(void)
 {
 	unpause_graph_tracing();
 }

@@ -2,8 +2,8 @@
 
 //! Arming and disarming probe points.
 //!
-//! Breakpoints are written in batches: first all breakpoints of a batch in the order of their
-//! addresses, then all CPUs synchronize once. A batch is a chunk of a registration, or all points
+//! Breakpoints are written in batches: first all breakpoints of a batch, then all CPUs synchronize
+//! once. A batch is a chunk of a registration, in the order of addresses, or all points in no order
 //! when all probes are enabled or disabled. Ftrace points are armed one at a time.
 //!
 //! When a point of our plain ftrace user gets a probe with a post handler, the point is added to
@@ -137,10 +137,10 @@ impl Change<'_> {
 
     /// Has ftrace call us from a point, with the rights that the point's probes need.
     pub(super) fn arm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let changes = |probe: &Probe| probe.is_enabled() && probe.keeps_breakpoint();
+        let changes = |probe: &Probe| probe.is_enabled() && probe.has_post_or_jprobe();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
-                let ipmodify = point.probes.keeps_breakpoint();
+                let ipmodify = point.probes.has_post_or_jprobe();
                 self.ftrace.add(point.at, ipmodify)?;
                 point.armed.set(Armed::by_ftrace(ipmodify));
                 Ok(())

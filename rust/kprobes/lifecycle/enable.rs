@@ -13,7 +13,7 @@ use kernel::prelude::*;
 pub(crate) fn enable(clients: &[ProbePtr]) -> Result<(), Refusal> {
     let probe = clients.first().copied().flatten().ok_or(Refusal::NoProbe)?;
     let registry = &mut *Registry::lock();
-    let disarmed = registry.disarmed;
+    let disarmed = registry.all_disarmed;
     let change = &mut registry.change();
     let point = change.points.of(probe)?;
     if probe.is(Flag::Gone) {
@@ -25,12 +25,12 @@ pub(crate) fn enable(clients: &[ProbePtr]) -> Result<(), Refusal> {
     if probe.is_jprobe() {
         change.hold_ipmodify(point)?;
     }
-    point.probes.mark(probe, Flag::Disabled, false);
+    point.probes.set_flag(probe, Flag::Disabled, false);
     if disarmed {
         return Ok(());
     }
     let armed = change.arm_one(point);
-    armed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, true))
+    armed.inspect_err(|_| point.probes.set_flag(probe, Flag::Disabled, true))
 }
 
 /// Disables the probe of a client.
@@ -42,23 +42,23 @@ pub(crate) fn disable(clients: &[ProbePtr]) -> Result<(), Refusal> {
     if !probe.is_enabled() {
         return Ok(());
     }
-    point.probes.mark(probe, Flag::Disabled, true);
+    point.probes.set_flag(probe, Flag::Disabled, true);
     if point.is_wanted() {
         return Ok(());
     }
     let disarmed = change.disarm_one(point);
-    disarmed.inspect_err(|_| point.probes.mark(probe, Flag::Disabled, false))
+    disarmed.inspect_err(|_| point.probes.set_flag(probe, Flag::Disabled, false))
 }
 
 /// Arms all enabled probes, or disarms all probes. Goes on after an error; returns the last error.
-pub(crate) fn all(on: bool) -> Result<(), Refusal> {
+pub(crate) fn arm_or_disarm_all(on: bool) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
-    if registry.disarmed != on {
+    if registry.all_disarmed != on {
         return Ok(());
     }
-    registry.disarmed = !on;
+    registry.all_disarmed = !on;
     // Two changes: the first one may hold the text lock until its end, and ftrace takes that lock.
-    breakpoints(&mut registry.change(), on);
+    switch_breakpoints(&mut registry.change(), on);
     let change = &mut registry.change();
     let mut result = Ok(());
     let (mut failed, mut total) = (0, 0);
@@ -79,7 +79,7 @@ pub(crate) fn all(on: bool) -> Result<(), Refusal> {
 }
 
 /// Writes all breakpoints, or removes all jumps and breakpoints.
-fn breakpoints(change: &mut Change<'_>, on: bool) {
+fn switch_breakpoints(change: &mut Change<'_>, on: bool) {
     let points = change.points;
     if on {
         change.arm_breakpoints(&mut points.wanted());

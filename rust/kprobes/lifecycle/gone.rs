@@ -81,7 +81,7 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
         point.armed.set(Armed::No);
         point.gone.set(true);
         for probe in point.probes.iter() {
-            point.probes.mark(probe, Flag::Gone, true);
+            point.probes.set_flag(probe, Flag::Gone, true);
         }
     }
 }
@@ -112,7 +112,7 @@ impl ForgottenProbes<'_> {
         for point in registry.points.iter() {
             for probe in self.of(point.point) {
                 report::forgotten(&self.going, probe);
-                point.probes.mark(probe, Flag::Disabled, true);
+                point.probes.set_flag(probe, Flag::Disabled, true);
                 any = true;
             }
         }

@@ -53,10 +53,9 @@ pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result
     })
 }
 
-/// Registers the probes before the first one that is refused. The error has their number.
-///
-/// Those of the last chunk are registered but not armed. So the caller unregisters all of them, as
-/// C's `register_kprobes()` does.
+/// Registers the probes before the first one that is refused. The error has their number: the
+/// caller unregisters all of them, as C's `register_kprobes()` does. Points of the chunk that has
+/// the refused probe are not armed.
 pub(crate) fn up_to_refused(
     clients: &[ProbePtr],
     begin: &mut Begin<'_>,
@@ -131,7 +130,7 @@ fn add_or_prepare(
     if let Some(prepared) = point.prepared() {
         probe.set_opcode(Arch::opcode(prepared));
     }
-    if probe.keeps_breakpoint() {
+    if probe.has_post_or_jprobe() {
         // A hit by a jump calls no post handler, so the jump is removed first.
         change.remove_jumps(&mut [point].into_iter());
     }
@@ -200,7 +199,7 @@ fn arm_or_defer(
     probe: &Probe,
     batch: &mut Batch,
 ) -> Result<(), Refusal> {
-    let is_wanted = !registry.disarmed && probe.is_enabled();
+    let is_wanted = !registry.all_disarmed && probe.is_enabled();
     let mut change = registry.change();
     let point = change.points.of(probe)?;
     match point.kind {

@@ -49,7 +49,7 @@ pub(crate) fn batch_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();
-        let addresses = || chunk.iter().flatten().map(|probe| points::addr_of(probe));
+        let addresses = || chunk.iter().flatten().map(|probe| probe.at());
         let mut change = registry.change();
         disarm(&mut change, chunk);
         // The text is not locked while the next function waits.
@@ -71,14 +71,14 @@ fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let mut any_armed = false;
     for probe in probes() {
         if let Ok(point) = points.of(probe) {
-            point.probes.mark(probe, Flag::Disabled, true);
+            point.probes.set_flag(probe, Flag::Disabled, true);
             any_armed |= point.armed.get() != Armed::No;
         } else {
             probe.set_addr(0);
         }
     }
     if any_armed {
-        change.disarm_idle(|| probes().filter_map(|probe| points.get(points::addr_of(probe))));
+        change.disarm_idle(|| probes().filter_map(|probe| points.get(probe.at())));
     }
 }
 
@@ -104,14 +104,14 @@ fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
             }
         }
     }
-    change.reconsider(&mut probes().map(|probe| points::addr_of(probe)));
+    change.reconsider(&mut probes().map(|probe| probe.at()));
 }
 
 /// Undoes the registration of a probe if a later step fails.
 pub(super) fn take_back(registry: &mut Registry, probe: &'static Probe) {
     let mut retired = Retired::new();
     unlink(&mut registry.change(), &[Some(probe)]);
-    registry.points.remove(points::addr_of(probe), &mut retired);
+    registry.points.remove(probe.at(), &mut retired);
     retired.wait();
     probe.unlink();
 }

@@ -4,11 +4,11 @@
 //!
 //! ```text
 //!             queue                jump
-//!   Plain ------------> Queued ------------> Jump
+//!   Unoptimized ------------> Queued ------------> Jump
 //!     ^                    |                   |
 //!     |<-- unoptimize -----+                   | unoptimize
 //!     |                                        v
-//!     +<-- next_unoptimized: two rounds -- Unoptimizing
+//!     +<-- pop_unoptimized: two rounds -- Unoptimizing
 //! ```
 //!
 //! A queued probe point still has its breakpoint, but each hit continues in the detour. So no hit
@@ -42,7 +42,7 @@ impl Generation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The breakpoint of the point is in the text, or the point is not armed.
-    Plain,
+    Unoptimized,
     /// The breakpoint of the point is in the text, and its hits continue in the detour.
     Queued(Generation),
     /// The jump of the point is in the text.
@@ -55,7 +55,7 @@ impl State {
     /// Returns the state as a word.
     pub(crate) fn to_word(self) -> usize {
         match self {
-            Self::Plain => 0,
+            Self::Unoptimized => 0,
             Self::Jump => 1,
             Self::Unoptimizing => 2,
             Self::Queued(Generation(word)) => word,
@@ -65,7 +65,7 @@ impl State {
     /// Returns the state of a word.
     pub(crate) fn from_word(word: usize) -> Self {
         match word {
-            0 => Self::Plain,
+            0 => Self::Unoptimized,
             1 => Self::Jump,
             2 => Self::Unoptimizing,
             _ => Self::Queued(Generation(word)),
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn states_survive_conversion_to_words() {
         let queued = State::Queued(Generation::NONE.next());
-        for state in [State::Plain, State::Jump, State::Unoptimizing, queued] {
+        for state in [State::Unoptimized, State::Jump, State::Unoptimizing, queued] {
             assert_eq!(State::from_word(state.to_word()), state);
         }
-        assert_eq!(State::Plain.to_word(), 0);
+        assert_eq!(State::Unoptimized.to_word(), 0);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let period = Period::begin(&mut generation);
         let late = State::Queued(generation);
         assert!(period.counts(early) && !period.counts(late));
-        for other in [State::Plain, State::Jump, State::Unoptimizing] {
+        for other in [State::Unoptimized, State::Jump, State::Unoptimizing] {
             assert!(!period.counts(other));
         }
         assert!(Period::begin(&mut generation).counts(late));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn queued_points_count_as_optimized() {
         let queued = State::Queued(Generation::NONE);
-        let all = [State::Plain, queued, State::Jump, State::Unoptimizing];
+        let all = [State::Unoptimized, queued, State::Jump, State::Unoptimizing];
         let told = all.map(|state| (state.is_optimized(), state.has_jump()));
         let expected = [(false, false), (true, false), (true, true), (false, true)];
         assert_eq!(told, expected);

@@ -34,7 +34,7 @@ use crate::{
         text,
         worker, //
     },
-    text_metadata::foreign_branches::Leaving, //
+    text_metadata::foreign_branches::FindBranches, //
 };
 use kernel::prelude::*;
 
@@ -52,7 +52,7 @@ impl Points {
     /// Returns the reason if a probe prevents a jump: a probe with a post handler, a jprobe, or a
     /// breakpoint in the bytes of the jump.
     pub(super) fn blocker(&self, point: PointRef<'_>) -> Option<NoJump> {
-        if point.probes.keeps_breakpoint() {
+        if point.probes.has_post_or_jprobe() {
             let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
             let reason = jprobe.map_or(NoJumpReason::PostHandler, |_| NoJumpReason::Jprobe);
             return Some(reason.into());
@@ -117,12 +117,12 @@ impl Change<'_> {
             }
             // Detours that wait for Tasks RCU will free memory.
             if why.reason.is_shortage() && slots::pending() != 0 {
-                self.optimizer.short = true;
+                self.optimizer.retry_after_shortage = true;
                 worker::wake();
             }
             return None;
         }
-        point.jump_decision.decide(decided)?;
+        point.jump_decision.store(decided)?;
         if let Some(detour) = point.jump_decision.detour() {
             Arch::set_chain(detour, Some(&point.probes));
         }
@@ -142,7 +142,7 @@ impl Change<'_> {
         }
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
-        let leaving: Leaving<'_> = &mut |piece, image, found, text| {
+        let leaving: FindBranches<'_> = &mut |piece, image, found, text| {
             Arch::branches_out_of(piece, image, &mut read, found, text)
         };
         let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);

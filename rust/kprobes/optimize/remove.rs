@@ -69,7 +69,7 @@ impl Change<'_> {
         Arch::unoptimize(&detours, self.text_lock.get_or_insert_with(text::Lock::new));
         // Redirect hits back only now: before this, a hit that resumed in the text would have run
         // the jump's displacement bytes.
-        while let Some(at) = queue.next_unoptimized(all) {
+        while let Some(at) = queue.pop_unoptimized(all) {
             all.count_jumps(-1);
             all.get(at).map(undo_redirect);
         }

@@ -28,7 +28,10 @@ use kernel::prelude::*;
 pub(crate) fn pass() {
     let (period, short) = {
         let optimizer = &mut Registry::lock().optimizer;
-        (optimizer.queue.begin_wait(), take(&mut optimizer.short))
+        (
+            optimizer.queue.begin_wait(),
+            take(&mut optimizer.retry_after_shortage),
+        )
     };
     if period.is_some() || short {
         worker::wait_for_tasks();
@@ -48,8 +51,8 @@ fn write_jumps(period: &Period) -> bool {
         points, optimizer, ..
     } = &mut *Registry::lock();
     let mut count = 0;
-    while let Some(ready) = optimizer.ready.get_mut(count) {
-        let Some(at) = optimizer.queue.next(period, points) else {
+    while let Some(ready) = optimizer.batch.get_mut(count) {
+        let Some(at) = optimizer.queue.pop_waited(period, points) else {
             break;
         };
         let Some(point) = points.get(at) else {
@@ -58,7 +61,7 @@ fn write_jumps(period: &Period) -> bool {
         // A point leaves the queue when something prevents its jump. Check again, because a jump
         // over a breakpoint would be fatal.
         if optimizer.allowed && points.may_jump(point) {
-            optimizer.queue.jumped(at, points);
+            optimizer.queue.set_optimized(at, points);
             points.count_jumps(1);
             *ready = at.get();
             count += 1;
@@ -66,7 +69,7 @@ fn write_jumps(period: &Period) -> bool {
             undo_redirect(point);
         }
     }
-    let ready = optimizer.ready.get_mut(..count).unwrap_or_default();
+    let ready = optimizer.batch.get_mut(..count).unwrap_or_default();
     if ready.is_empty() {
         return false;
     }

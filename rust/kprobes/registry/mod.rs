@@ -59,7 +59,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
         images: Images::EMPTY,
         modules: blacklist::Modules::EMPTY,
         refused: refused::Log::EMPTY,
-        disarmed: false,
+        all_disarmed: false,
     },
 );
 
@@ -79,7 +79,7 @@ pub(crate) struct Registry {
     /// The latest registrations that failed.
     pub(crate) refused: refused::Log,
     /// Whether all probes are disarmed, by `kprobes/enabled` in debugfs.
-    pub(crate) disarmed: bool,
+    pub(crate) all_disarmed: bool,
 }
 
 /// A change of probe points: the parts of the registry that arming and optimizing need. The points

@@ -44,7 +44,7 @@ impl Decision {
     }
 
     /// Stores the decision. Returns `None` if there is no memory for it: the point stays undecided.
-    pub(crate) fn decide(&self, decided: Result<Jump, NoJump>) -> Option<()> {
+    pub(crate) fn store(&self, decided: Result<Jump, NoJump>) -> Option<()> {
         self.0.populate(KBox::new(decided, GFP_KERNEL).ok()?);
         Some(())
     }
@@ -82,12 +82,12 @@ pub(crate) struct Optimizer {
     pub(crate) allowed: bool,
     /// Whether a point has no detour because memory is short or too many detours wait for Tasks
     /// RCU. After the next grace period, the worker decides about undecided points again.
-    pub(crate) short: bool,
+    pub(crate) retry_after_shortage: bool,
     /// The temporary reasons of undecided points, by address, for debugfs. Lack of memory is not
     /// noted.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.
-    pub(crate) ready: [u64; BATCH],
+    pub(crate) batch: [u64; BATCH],
 }
 
 impl Optimizer {
@@ -95,8 +95,8 @@ impl Optimizer {
     pub(crate) const EMPTY: Self = Self {
         queue: Queue::EMPTY,
         allowed: false,
-        short: false,
+        retry_after_shortage: false,
         temporary: KVec::new(),
-        ready: [0; BATCH],
+        batch: [0; BATCH],
     };
 }

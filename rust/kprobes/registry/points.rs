@@ -61,9 +61,9 @@ pub(crate) enum PointKind {
 }
 
 /// A flag of a point. Only the holder of the registry's lock changes it. Hits may see it late.
-pub(crate) struct Mark(AtomicBool);
+pub(crate) struct PointFlag(AtomicBool);
 
-impl Mark {
+impl PointFlag {
     /// Returns whether the flag is set.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -86,12 +86,12 @@ pub(crate) struct Point {
     /// How the point is armed.
     pub(crate) armed: AtomicArmed,
     /// Whether ftrace calls our IPMODIFY user here too, only to keep other such users out.
-    pub(crate) ipmodify_held: Mark,
+    pub(crate) ipmodify_held: PointFlag,
     /// Whether the point's text was freed.
-    pub(crate) gone: Mark,
+    pub(crate) gone: PointFlag,
     /// Whether the point ever had a jprobe. Then a CPU may run the jprobe's handler after the
     /// breakpoint was removed and all CPUs have synchronized.
-    pub(crate) had_jprobe: Mark,
+    pub(crate) had_jprobe: PointFlag,
     /// The point's jump, or the reason why it has none.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) jump_decision: Decision,
@@ -103,7 +103,7 @@ const _: () = assert!(size_of::<Point>() <= size_of::<PointKind>() + 48);
 impl Point {
     /// Makes an unarmed point with its first probe.
     pub(crate) fn new(kind: PointKind, first: &'static Probe) -> Self {
-        let mark = |holds| Mark(AtomicBool::new(holds));
+        let mark = |holds| PointFlag(AtomicBool::new(holds));
         Self {
             kind,
             probes: Chain::of(first),
@@ -172,11 +172,6 @@ pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &PreemptO
     point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
 }
 
-/// Returns the address that a probe was registered at, or zero.
-pub(crate) fn addr_of(probe: &Probe) -> TextAddr {
-    TextAddr::new(probe.addr() as u64)
-}
-
 /// All probe points, for the holder of the registry's lock.
 pub(crate) struct Points {
     table: Writer<Point>,
@@ -206,9 +201,7 @@ impl Points {
 
     /// Returns the point of a registered probe.
     pub(crate) fn of(&self, probe: &Probe) -> Result<PointRef<'_>, Refusal> {
-        let point = self
-            .get(addr_of(probe))
-            .filter(|point| point.probes.has(probe));
+        let point = self.get(probe.at()).filter(|point| point.probes.has(probe));
         point.ok_or(Refusal::NotRegistered)
     }
 

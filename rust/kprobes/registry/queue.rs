@@ -35,7 +35,7 @@ impl Node {
     /// Makes the node of a point without a jump.
     pub(crate) fn new() -> Self {
         Self {
-            state: AtomicUsize::new(State::Plain.to_word()),
+            state: AtomicUsize::new(State::Unoptimized.to_word()),
             prev: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
         }
@@ -134,7 +134,7 @@ impl Queue {
         let Some(node) = nodes.node(at) else {
             return false;
         };
-        let is_plain = node.state() == State::Plain;
+        let is_plain = node.state() == State::Unoptimized;
         if is_plain {
             node.set(State::Queued(self.generation));
             self.optimizing.push(at, nodes);
@@ -149,19 +149,19 @@ impl Queue {
 
     /// After the wait of `period`: removes a point that was queued before the wait from the queue,
     /// and returns it. Its state is plain now, but its hits still continue in its detour.
-    pub(crate) fn next(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
+    pub(crate) fn pop_waited(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one decides.
         let at = self.optimizing.first?;
         let node = nodes.node(at)?;
         period.counts(node.state()).then(|| {
             self.optimizing.remove(at, nodes);
-            node.set(State::Plain);
+            node.set(State::Unoptimized);
             at
         })
     }
 
     /// Notes that the jump of a point, which [`next`](Queue::next) has returned, is in the text.
-    pub(crate) fn jumped(&self, at: TextAddr, nodes: &impl Nodes) {
+    pub(crate) fn set_optimized(&self, at: TextAddr, nodes: &impl Nodes) {
         if let Some(node) = nodes.node(at) {
             node.set(State::Jump);
         }
@@ -169,7 +169,7 @@ impl Queue {
 
     /// Forbids a point its jump. Returns whether the point was queued: the caller then makes its
     /// hits continue in the text again. If the jump is in the text, the point is one of
-    /// [`unoptimizing`](Queue::unoptimizing) until [`next_unoptimized`](Queue::next_unoptimized)
+    /// [`unoptimizing`](Queue::unoptimizing) until [`pop_unoptimized`](Queue::pop_unoptimized)
     /// has returned it.
     #[must_use]
     pub(crate) fn unoptimize(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {
@@ -178,10 +178,10 @@ impl Queue {
         };
         let state = node.state();
         match state {
-            State::Plain | State::Unoptimizing => (),
+            State::Unoptimized | State::Unoptimizing => (),
             State::Queued(_) => {
                 self.optimizing.remove(at, nodes);
-                node.set(State::Plain);
+                node.set(State::Unoptimized);
             }
             State::Jump => {
                 node.set(State::Unoptimizing);
@@ -201,11 +201,11 @@ impl Queue {
     }
 
     /// Returns a point whose jump was removed. Each point is returned once.
-    pub(crate) fn next_unoptimized(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
+    pub(crate) fn pop_unoptimized(&mut self, nodes: &impl Nodes) -> Option<TextAddr> {
         let at = self.unoptimizing.first?;
         self.unoptimizing.remove(at, nodes);
         if let Some(node) = nodes.node(at) {
-            node.set(State::Plain);
+            node.set(State::Unoptimized);
         }
         Some(at)
     }
@@ -215,11 +215,11 @@ impl Queue {
     pub(crate) fn forget(&mut self, at: TextAddr, nodes: &impl Nodes) {
         let Some(node) = nodes.node(at) else { return };
         match node.state() {
-            State::Plain | State::Jump => (),
+            State::Unoptimized | State::Jump => (),
             State::Queued(_) => self.optimizing.remove(at, nodes),
             State::Unoptimizing => self.unoptimizing.remove(at, nodes),
         }
-        node.set(State::Plain);
+        node.set(State::Unoptimized);
     }
 }
 
@@ -250,9 +250,9 @@ mod tests {
     /// Gives jumps to what was waited for; the addresses as digits.
     fn jump(queue: &mut Queue, period: &Period, points: &Few) -> u64 {
         let mut digits = 0;
-        while let Some(at) = queue.next(period, points) {
+        while let Some(at) = queue.pop_waited(period, points) {
             digits = 10 * digits + at.get();
-            queue.jumped(at, points);
+            queue.set_optimized(at, points);
         }
         digits
     }
@@ -296,7 +296,7 @@ mod tests {
         assert!(!queue.is_empty());
         let period = begin_wait(&mut queue)?;
         assert_eq!(jump(&mut queue, &period, &points), 2);
-        assert_eq!(state(&points, 1), Some(State::Plain));
+        assert_eq!(state(&points, 1), Some(State::Unoptimized));
         Ok(())
     }
 
@@ -317,9 +317,9 @@ mod tests {
         // It cannot come back before.
         assert!(!queue.add(at(3), &points));
         queue.forget(at(1), &points);
-        assert_eq!(queue.next_unoptimized(&points), Some(at(3)));
-        assert_eq!(queue.next_unoptimized(&points), Some(at(4)));
-        assert_eq!(queue.next_unoptimized(&points), None);
+        assert_eq!(queue.pop_unoptimized(&points), Some(at(3)));
+        assert_eq!(queue.pop_unoptimized(&points), Some(at(4)));
+        assert_eq!(queue.pop_unoptimized(&points), None);
         assert!(queue.add(at(3), &points));
         assert_eq!(state(&points, 2), Some(State::Jump));
         Ok(())
@@ -333,7 +333,7 @@ mod tests {
         }
         for number in [1, 3, 2, 4] {
             queue.forget(at(number), &points);
-            assert_eq!(state(&points, number), Some(State::Plain));
+            assert_eq!(state(&points, number), Some(State::Unoptimized));
         }
         assert!(queue.is_empty() && queue.add(at(2), &points));
     }
@@ -343,8 +343,8 @@ mod tests {
         let (mut queue, points) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &points));
         let period = begin_wait(&mut queue)?;
-        assert_eq!(queue.next(&period, &points), Some(at(1)));
-        assert_eq!(state(&points, 1), Some(State::Plain));
+        assert_eq!(queue.pop_waited(&period, &points), Some(at(1)));
+        assert_eq!(state(&points, 1), Some(State::Unoptimized));
         assert!(queue.is_empty());
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::sys::text;
 
 /// Recovers the first instruction of `code`, which was read at `at`, for a fault handler. Returns
-/// whether a probe point with a breakpoint is at `at`.
+/// whether a probe point is at `at`, armed or not, whose breakpoint may be in `code`.
 ///
 /// On the hit path.
 pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &PreemptOff) -> bool {

@@ -101,8 +101,8 @@ unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
 ///
 /// Only the worker may call this.
 #[export]
-unsafe extern "C" fn rust_kprobes_refill() {
-    pools::refill();
+unsafe extern "C" fn rust_kprobes_service_pools() {
+    pools::service();
 }
 
 /// Stores the number of pools and the number of their instances, for tests.

@@ -116,10 +116,10 @@ pub(crate) fn claim<'a, B: AsRef<Bitmap> + 'a>(
 
 /// The most walks of a search through all blocks. Interrupts are off meanwhile. Without a limit the
 /// search might not end, if other CPUs always take the returned instances first.
-const MOST_WALKS: usize = 16;
+const MAX_WALKS: usize = 16;
 
 /// Takes an instance of any block. Fails only if none was free at some instant, or if other CPUs
-/// were faster in each of [`MOST_WALKS`] walks. Then returns the number of returns.
+/// were faster in each of [`MAX_WALKS`] walks. Then returns the number of returns.
 ///
 /// `blocks` gives all blocks, in any order, each time that it is called. The next call may give
 /// more blocks, but not fewer.
@@ -127,7 +127,7 @@ pub(crate) fn take<'a, B: AsRef<Bitmap> + 'a, I: Iterator<Item = &'a B>>(
     blocks: impl Fn() -> I,
 ) -> Result<(&'a B, u32), u16> {
     let mut before = None;
-    for _ in 0..MOST_WALKS {
+    for _ in 0..MAX_WALKS {
         let mut returns = 0u16;
         for block in blocks() {
             match block.as_ref().take() {
@@ -289,8 +289,8 @@ mod tests {
             })
         };
         let returns = take(all).map(|_| ());
-        assert_eq!(searches.get(), MOST_WALKS);
+        assert_eq!(searches.get(), MAX_WALKS);
         // An instance that returns behind the last search is not seen.
-        assert_eq!(returns, Err(MOST_WALKS as u16 - 1));
+        assert_eq!(returns, Err(MAX_WALKS as u16 - 1));
     }
 }

@@ -20,8 +20,8 @@ void rust_kprobes_no_return_address(void);
 void rust_kprobes_frame_mismatch(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
 void rust_kprobes_cpus(size_t counts[3]);
-void rust_kprobes_queue_refill(void);
-void rust_kprobes_refill(void);
+void rust_kprobes_queue_service(void);
+void rust_kprobes_service_pools(void);
 void rust_kprobes_return_counts(size_t counts[2]);
 
 #endif /* _RUST_KPROBES_RETURNS_GLUE_H */

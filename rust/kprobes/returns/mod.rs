@@ -32,7 +32,8 @@
 //! instances, not with CPUs times instances as in `lib/objpool.c`. A CPU whose block has no free
 //! instance claims a block with one that no CPU owns, and gives the old block up. If there is none,
 //! the CPU takes an instance from any block. No call is lost while an instance is free: see
-//! [`bitmap`]. This takes no lock; an interrupt or an NMI in the middle may do the same.
+//! [`bitmap`]. This takes no lock: an interrupt or an NMI in the middle may give instances back.
+//! The entries that it hits are missed.
 //!
 //! A hit looks at each block once to claim it, and at most 16 times to take an instance. Blocks
 //! have many instances, even if a client keeps much data: 5,000 are in at most about 220.
@@ -134,7 +135,7 @@ pub(crate) fn leave_pool(entry: &Probe) {
 
 /// Asks the worker to look at the pools soon. May be called from any context.
 #[cold]
-fn queue_refill() {
+fn queue_service() {
     // SAFETY: Any context may call this function, as it only queues irq work.
-    unsafe { bindings::rust_kprobes_queue_refill() };
+    unsafe { bindings::rust_kprobes_queue_service() };
 }

@@ -50,14 +50,14 @@ pub(super) fn with<T>(
 }
 
 /// Runs the worker: grows the pools that asked for it, and frees the pools at their end.
-pub(super) fn refill() {
+pub(super) fn service() {
     let mut waits = true;
     while waits {
         waits = false;
         let mut pools = POOLS.lock();
         pools.0.retain(|pool| {
             // SAFETY: By the invariant no pool in the list is freed.
-            let (before, stage) = unsafe { pool.as_ref() }.refill();
+            let (before, stage) = unsafe { pool.as_ref() }.service();
             if stage == PoolStage::Gone {
                 // SAFETY: The pool came from a box, and at the stage `Gone` no code uses it.
                 drop(unsafe { KBox::from_raw(pool.as_ptr()) });

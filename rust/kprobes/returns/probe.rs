@@ -34,7 +34,7 @@ assert_same_layout!(
 );
 
 /// The most bytes that a client may keep for each call.
-const MOST_DATA: usize = 4096;
+const MAX_DATA: usize = 4096;
 
 /// A client's return probe; `None` if the client passed NULL.
 pub(super) type ReturnProbePtr = Option<&'static ReturnProbe>;
@@ -71,7 +71,7 @@ impl ReturnProbe {
     /// left there. If the pool is refused, the field is NULL.
     pub(super) fn begin_registration(&'static self) -> Result<(), Refusal> {
         let data = self.data_size.get();
-        if data > MOST_DATA {
+        if data > MAX_DATA {
             return Err(Refusal::DataTooLarge);
         }
         let count = match usize::try_from(self.maxactive.get()) {

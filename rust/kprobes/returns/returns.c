@@ -68,7 +68,7 @@ void __kprobes rust_kprobes_cpus(size_t counts[3])
 
 static void __kprobes pools_work_fn(struct work_struct *unused)
 {
-	rust_kprobes_refill();
+	rust_kprobes_service_pools();
 }
 
 static DECLARE_WORK(pools_work, pools_work_fn);
@@ -81,7 +81,7 @@ static void __kprobes queue_pools_work(struct irq_work *unused)
 static DEFINE_IRQ_WORK(pools_irq_work, queue_pools_work);
 
 /* May be called from an NMI, and with any lock held. */
-void __kprobes rust_kprobes_queue_refill(void)
+void __kprobes rust_kprobes_queue_service(void)
 {
 	irq_work_queue(&pools_irq_work);
 }

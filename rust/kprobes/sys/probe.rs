@@ -150,8 +150,8 @@ impl Probe {
     }
 
     /// Returns the address of the probe, or zero.
-    pub(crate) fn addr(&self) -> usize {
-        self.addr.load(Ordering::Relaxed)
+    pub(crate) fn at(&self) -> TextAddr {
+        TextAddr::new(self.addr.load(Ordering::Relaxed) as u64)
     }
 
     /// Sets the address of the probe.
@@ -163,7 +163,7 @@ impl Probe {
     pub(crate) fn target(&self) -> Result<Target<'_>, Refusal> {
         // SAFETY: The client sets NULL or a string, which is not freed during the call.
         let name = unsafe { symbol(self.symbol_name.get()) };
-        let addr = (self.addr() != 0).then(|| TextAddr::new(self.addr() as u64));
+        let addr = Some(self.at()).filter(|at| at.get() != 0);
         Target::new(name, addr, u64::from(self.offset.get()))
     }
 
@@ -241,7 +241,7 @@ impl Probe {
     /// Returns whether the probe has a handler that a jump cannot call: a post handler, or a
     /// jprobe's handler, which the CPU enters before the function. If its text is gone, no handler
     /// is called.
-    pub(crate) fn keeps_breakpoint(&self) -> bool {
+    pub(crate) fn has_post_or_jprobe(&self) -> bool {
         (self.has_post_handler() || self.is_jprobe()) && !self.is(Flag::Gone)
     }
 
@@ -310,7 +310,7 @@ impl Probe {
     pub(crate) fn checked<T>(&self, handler: usize, call: impl FnOnce() -> T) -> T {
         #[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
         {
-            let (at, probe) = (self.addr(), self.as_c());
+            let (at, probe) = (self.at().get() as usize, self.as_c());
             // SAFETY: The function reads two numbers of this CPU; preemption is off in a hit.
             let before = unsafe { bindings::rust_kprobes_before_handler() };
             let result = call();

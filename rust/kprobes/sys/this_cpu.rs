@@ -4,8 +4,9 @@
 //!
 //! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
 //! copy. Traps nest: a hit may interrupt the handling of another hit between any two instructions
-//! here, and restores all of the state before it returns. The interrupted code never sees a change,
-//! so each field is a [`Cell`].
+//! here. It restores `now` and the current probe before it returns, but not the other fields of the
+//! hit, which code reads before it sets `now` to a hit that may be interrupted by another one. Each
+//! field is a [`Cell`], as only this CPU accesses it.
 //!
 //! The state has the address of the probe point, which is looked up again. The table has the point
 //! as long as a CPU may handle its hit.
@@ -47,7 +48,7 @@ impl<T: Zeroable> PerCpu<T> {
 /// The hits that each CPU handles.
 #[no_mangle]
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
-pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
+pub(crate) static rust_kprobes_hit: PerCpu<CpuHits> = PerCpu::ZERO;
 
 /// The state that each CPU keeps while the handler of a jprobe runs on it.
 #[no_mangle]
@@ -55,7 +56,7 @@ pub(crate) static rust_kprobes_hit: PerCpu<Cpu> = PerCpu::ZERO;
 pub(crate) static rust_kprobes_jprobe_state: PerCpu<JprobeState> = PerCpu::ZERO;
 
 // SAFETY: Zeroes are valid in each field: `Phase::Handling`, the address zero, no outer hit.
-unsafe impl Zeroable for Cpu {}
+unsafe impl Zeroable for CpuHits {}
 
 // SAFETY: Zeroes are valid in each field; the last one is `false`.
 unsafe impl Zeroable for JprobeState {}
@@ -74,13 +75,13 @@ pub(crate) struct Hit {
 
 /// The hits that a CPU handles; starts as zeroes.
 #[repr(C)]
-pub(crate) struct Cpu {
+pub(crate) struct CpuHits {
     /// The hit that is handled now.
     pub(crate) now: Cell<Hit>,
     /// The outer hit, which the current hit has interrupted.
     pub(crate) outer: Cell<Hit>,
     /// The `current_kprobe` of the outer hit.
-    pub(crate) prev_probe: Cell<Option<CurrentProbe>>,
+    pub(crate) outer_probe: Cell<Option<CurrentProbe>>,
     /// The context in which a handler runs, if it is a jprobe's or its probe has a fault handler.
     pub(crate) context: Cell<Context>,
 }
@@ -97,7 +98,7 @@ pub(crate) struct JprobeState {
 }
 
 /// The most words of stack arguments that are copied for a jprobe's handler; see `jprobe.S`.
-const MOST_WORDS: usize = 64 / size_of::<usize>();
+const MAX_WORDS: usize = 64 / size_of::<usize>();
 
 /// The data that a back end's `jprobe.S` reads, at the start of `rust_kprobes_jprobe_state`.
 #[derive(Clone, Copy)]
@@ -120,11 +121,11 @@ impl JprobeState {
         // task.
         let left = unsafe { bindings::rust_kprobes_stack_left(sp) };
         // SAFETY: The function only returns the address of the counter.
-        let pause = unsafe { bindings::rust_kprobes_graph_pause() };
+        let pause = unsafe { bindings::rust_kprobes_graph_pause_counter() };
         self.entry.set(JprobeEntry {
             words: (left / size_of::<usize>())
                 .saturating_sub(skip)
-                .min(MOST_WORDS),
+                .min(MAX_WORDS),
             handler: handler.get() as usize,
             pause: pause.expose_provenance(),
         });
@@ -139,7 +140,7 @@ impl JprobeState {
     /// Ends the handler: enables preemption. Called in the trap that ends the handler.
     pub(crate) fn end_handler(&self) {
         // SAFETY: `jprobe.S` has paused the tracer for this task when it entered the handler.
-        unsafe { bindings::rust_kprobes_graph_go_on() };
+        unsafe { bindings::rust_kprobes_graph_unpause() };
         if self.pinned.replace(false) {
             // SAFETY: `begin_handler` has left preemption off, so the task is still on this CPU.
             drop(unsafe { PreemptOff::resume() });

@@ -3,7 +3,7 @@
 //! The worker that writes jumps and frees slots: wakes it, and waits for Tasks RCU and its passes.
 //!
 //! The worker is a work item of C and not a thread: creating a thread could fail. The kernel runs
-//! the work item once at a time. Its function is `rust_kprobes_optimize()`.
+//! the work item once at a time. Its function is `rust_kprobes_worker_pass()`.
 //!
 //! C counterpart: `kprobe_optimizer_thread()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 

@@ -33,11 +33,11 @@ use kernel::prelude::*;
 /// Calls [`Found`] with the target of each branch that leaves a piece of text, while no task
 /// changes text; the second range is the image. Returns whether a branch may lead anywhere in the
 /// function that the piece belongs to, or was split from.
-pub(crate) type Leaving<'a> =
-    &'a mut dyn FnMut(TextRange, TextRange, Found<'_>, &mut text::Lock) -> Result<bool, NoJump>;
+pub(crate) type FindBranches<'a> =
+    &'a mut dyn FnMut(TextRange, TextRange, OnTarget<'_>, &mut text::Lock) -> Result<bool, NoJump>;
 
 /// A function that is called with each target.
-pub(crate) type Found<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NoJump>;
+pub(crate) type OnTarget<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NoJump>;
 
 /// The branch targets of an image.
 pub(super) struct BranchTargets {
@@ -54,7 +54,7 @@ impl BranchTargets {
         module: Option<&ModRef>,
         image: TextRange,
         text: TextRange,
-        leaving: Option<Leaving<'_>>,
+        leaving: Option<FindBranches<'_>>,
     ) -> Result<Self, NoJump> {
         let (mut entries, mut jumping) = (KVVec::new(), KVVec::new());
         let Some(leaving) = leaving else {

@@ -13,7 +13,7 @@
 use super::{
     foreign_branches::{
         BranchTargets,
-        Leaving, //
+        FindBranches, //
     },
     index::{
         EntryKind, //
@@ -38,7 +38,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// How many parts of modules are kept.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// The images that were read.
 pub(crate) struct Images {
@@ -54,7 +54,7 @@ pub(crate) struct Image {
     text: TextRange,
     /// Whether the module was being loaded when the image was read, or the image is init text of a
     /// module that was initialized. Such an image is read anew for the next probe.
-    coming: bool,
+    read_again: bool,
     entries: KVVec<TextEntry>,
     /// Added when the first jump is asked for.
     branch_targets: Option<BranchTargets>,
@@ -103,13 +103,13 @@ impl Images {
         module: Option<&ModRef>,
         at: TextAddr,
     ) -> Result<&mut Image, Refusal> {
-        self.modules.retain(|image| !image.coming);
+        self.modules.retain(|image| !image.read_again);
         if self.known(module, at).is_none() {
             let image = Image::read(module, at)?;
             if module.is_none() {
                 self.kernel = Some(image);
             } else {
-                if self.modules.len() >= MOST_PARTS {
+                if self.modules.len() >= MAX_PARTS {
                     self.modules = KVec::new();
                 }
                 self.modules.push(image, GFP_KERNEL)?;
@@ -125,7 +125,7 @@ impl Images {
         module: Option<&ModRef>,
         at: TextAddr,
         lock: &mut Option<text::Lock>,
-        leaving: Option<Leaving<'_>>,
+        leaving: Option<FindBranches<'_>>,
     ) -> Result<&Image, NoJump> {
         // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
@@ -167,7 +167,7 @@ impl Image {
         Ok(Self {
             text,
             // Init text is freed soon, and other text may be there then.
-            coming: module
+            read_again: module
                 .is_some_and(|module| module.module().is_coming() || module.has_freed(at)),
             entries: tables::entries(module, text)?,
             branch_targets: None,

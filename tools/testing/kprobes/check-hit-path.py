@@ -57,7 +57,7 @@ MACHINES = {
         thunk=re.compile(r'__x86_indirect_(call_|jump_)?thunk_'),
         return_thunk=re.compile(r'__x86_return_thunk$'),
         entries=('kprobe_int3_handler', 'rust_kprobes_jprobe_enter',
-                 'rust_kprobes_jprobe_over'),
+                 'rust_kprobes_jprobe_return_trap'),
         handlers=re.compile(r'kprobe_int3_handler$')),
     22: Machine(    # s390x; table: also returns, and what orders memory
         branch=re.compile(r'(b[a-z]*|j[a-z]*|cl?g?[ir]j[a-z]*) '),
@@ -67,7 +67,7 @@ MACHINES = {
         thunk=re.compile(r'__s390_indirect_jump_'),
         return_thunk=re.compile(r'$^'),
         entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_unwind_original',
-                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
+                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_return_trap'),
         handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
     40: Machine(    # arm; what writes PC is a branch; table: also returns
         branch=re.compile(r'(bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])? '
@@ -79,7 +79,7 @@ MACHINES = {
         thunk=re.compile(r'$^'),
         return_thunk=re.compile(r'$^'),
         entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_unwind_original',
-                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_over'),
+                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_return_trap'),
         handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
 }
 
@@ -119,7 +119,7 @@ FREE = re.compile(r'__SCT__preempt_schedule(_notrace)?$|preempt_schedule_irq$'
 # the place: a probe there is missed. So it is at the end of a jprobe's handler.
 # An unwinder turns preemption on again: in a hit it stays off.
 FREE_FROM = {'rust_kprobes_preempt_enable': 'preempt_schedule_notrace',
-             'rust_kprobes_queue_refill': 'irq_work_queue',
+             'rust_kprobes_queue_service': 'irq_work_queue',
              'rust_kprobes_resched_soon': 'irq_work_queue',
              'rust_kprobes_has_trampoline': 'ftrace_find_rec_direct'}
 PANICS = re.compile(r'4core9panicking|rust_begin_unwind|4core6option13(expect|unwrap)'

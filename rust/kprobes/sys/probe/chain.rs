@@ -4,14 +4,14 @@
 //!
 //! Most points have one probe, which has a pre handler and no other handler. A hit need not walk
 //! the chain to know that: every change of the chain, and of whether a probe in it is enabled, also
-//! writes one word beside it, a [`Summary`]. A hit reads the summary once, and the chain once, and
-//! acts on that.
+//! writes one word beside it, a [`Summary`]. A hit that reads the summary twice may find two
+//! different ones, and acts on the second.
 //!
-//! A probe is *plain* if it is enabled, has no fault handler and is no jprobe. The summary is one
+//! A probe is *simple* if it is enabled, has no fault handler and is no jprobe. The summary is one
 //! of these:
 //!
-//! - the only probe, if it is plain, and whether it has a post handler;
-//! - the newest of several probes, if all are plain and none has a post handler;
+//! - the only probe, if it is simple, and whether it has a post handler;
+//! - the newest of several probes, if all are simple and none has a post handler;
 //! - a mark that the chain has to be walked.
 //!
 //! A hit that walks from the newest probe of the summary checks none of the probes. Probes that are
@@ -73,7 +73,7 @@ impl Link {
     }
 }
 
-/// The part of a chain that a hit reads with one load. All probes in it are plain.
+/// The part of a chain that a hit reads with one load. All probes in it are simple.
 #[derive(Clone, Copy)]
 pub(crate) enum Summary<'a> {
     /// The only probe, without a post handler.
@@ -97,7 +97,7 @@ const WALK: *const Probe = core::ptr::without_provenance(KIND_BITS);
 pub(crate) static EMPTY_CHAIN: Chain = Chain::empty();
 
 /// Returns whether a hit need not check the probe.
-fn is_plain(probe: &Probe) -> bool {
+fn is_simple(probe: &Probe) -> bool {
     probe.is_enabled() && !probe.has_fault_handler() && !probe.is_jprobe()
 }
 
@@ -115,8 +115,8 @@ pub(crate) struct Chain {
     newest: Link,
     /// See [`summary`](Chain::summary).
     summary: AtomicPtr<Probe>,
-    /// See [`keeps_breakpoint`](Chain::keeps_breakpoint).
-    keeps_breakpoint: AtomicBool,
+    /// See [`has_post_or_jprobe`](Chain::has_post_or_jprobe).
+    has_post_or_jprobe: AtomicBool,
 }
 
 impl Chain {
@@ -125,7 +125,7 @@ impl Chain {
         Self {
             newest: Link::empty(),
             summary: AtomicPtr::new(WALK.cast_mut()),
-            keeps_breakpoint: AtomicBool::new(false),
+            has_post_or_jprobe: AtomicBool::new(false),
         }
     }
 
@@ -153,7 +153,7 @@ impl Chain {
     }
 
     fn insert(&self, link: &Link, probe: &'static Probe) {
-        self.will_keep_breakpoint(probe.keeps_breakpoint());
+        self.will_have_post_or_jprobe(probe.has_post_or_jprobe());
         // INVARIANT: `'static` says that the probe is registered.
         link.lead(Some(probe), Ordering::Release);
         self.update_summary();
@@ -174,7 +174,7 @@ impl Chain {
     /// Takes over all probes of another chain, as older ones, into a chain of one probe.
     pub(crate) fn append(&self, other: &Self) {
         if let Some(probe) = self.iter().next() {
-            self.will_keep_breakpoint(other.keeps_breakpoint());
+            self.will_have_post_or_jprobe(other.has_post_or_jprobe());
             let older = other.newest.to(Ordering::Relaxed);
             probe.older.lead(older, Ordering::Release);
             self.update_summary();
@@ -182,7 +182,7 @@ impl Chain {
     }
 
     /// Sets or clears a flag of one of the probes that changes whether its handlers are called.
-    pub(crate) fn mark(&self, probe: &Probe, flag: Flag, on: bool) {
+    pub(crate) fn set_flag(&self, probe: &Probe, flag: Flag, on: bool) {
         probe.set(flag, on);
         self.update_summary();
     }
@@ -197,13 +197,14 @@ impl Chain {
         self.iter().any(|one| core::ptr::eq(one, probe))
     }
 
-    /// Returns whether any probe keeps the breakpoint: see [`Probe::keeps_breakpoint`]. A hit that
-    /// finds such a probe in the chain also gets `true` here.
+    /// Returns whether a probe has a post handler or is a jprobe. A hit that finds such a probe in
+    /// the chain also gets `true` here, unless the probe is removed by then: its post handler is
+    /// not called any more.
     #[inline(always)]
-    pub(crate) fn keeps_breakpoint(&self) -> bool {
+    pub(crate) fn has_post_or_jprobe(&self) -> bool {
         // `true` is stored before the probe is published, and the hit has found the probe by an
         // acquire load.
-        self.keeps_breakpoint.load(Ordering::Relaxed)
+        self.has_post_or_jprobe.load(Ordering::Relaxed)
     }
 
     /// Returns the summary.
@@ -222,7 +223,7 @@ impl Chain {
         Summary::Several(unsafe { &*noted.wrapping_byte_sub(SEVERAL) })
     }
 
-    /// Returns the only probe, with or without a post handler, if it is plain.
+    /// Returns the only probe, with or without a post handler, if it is simple.
     #[inline(always)]
     pub(crate) fn single(&self) -> Option<&Probe> {
         let noted = self.summary.load(Ordering::Acquire);
@@ -232,7 +233,7 @@ impl Chain {
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// Returns the only probe, if it is plain and has no post handler.
+    /// Returns the only probe, if it is simple and has no post handler.
     #[inline(always)]
     pub(crate) fn single_pre_only(&self) -> Option<&Probe> {
         match self.summary() {
@@ -249,22 +250,22 @@ impl Chain {
 
     /// Stores, before hits can find the probe, that the chain has a post handler. The release store
     /// that publishes the probe orders this store.
-    fn will_keep_breakpoint(&self, keeps_breakpoint: bool) {
-        if keeps_breakpoint {
-            self.keeps_breakpoint.store(true, Ordering::Relaxed);
+    fn will_have_post_or_jprobe(&self, has_post_or_jprobe: bool) {
+        if has_post_or_jprobe {
+            self.has_post_or_jprobe.store(true, Ordering::Relaxed);
         }
     }
 
     /// Writes the summary.
     fn update_summary(&self) {
-        let keeps_breakpoint = self.iter().any(Probe::keeps_breakpoint);
-        self.keeps_breakpoint
-            .store(keeps_breakpoint, Ordering::Relaxed);
+        let has_post_or_jprobe = self.iter().any(Probe::has_post_or_jprobe);
+        self.has_post_or_jprobe
+            .store(has_post_or_jprobe, Ordering::Relaxed);
         let mut probes = self.iter();
         let (newest, several) = (probes.next(), probes.next().is_some());
         let kind =
-            SINGLE_WITH_POST * usize::from(keeps_breakpoint) + SEVERAL * usize::from(several);
-        let newest = newest.filter(|_| kind != KIND_BITS && self.iter().all(is_plain));
+            SINGLE_WITH_POST * usize::from(has_post_or_jprobe) + SEVERAL * usize::from(several);
+        let newest = newest.filter(|_| kind != KIND_BITS && self.iter().all(is_simple));
         let noted = newest.map_or(WALK, |newest| {
             core::ptr::from_ref(newest).wrapping_byte_add(kind)
         });
@@ -355,7 +356,7 @@ mod tests {
             assert_eq!(single(&Chain::of(before)), (is(before), true));
             let chain = Chain::of(around);
             assert_eq!(single(&chain), (is(around), false));
-            assert!(chain.keeps_breakpoint());
+            assert!(chain.has_post_or_jprobe());
         });
     }
 
@@ -365,12 +366,12 @@ mod tests {
             let chain = Chain::of(before);
             chain.push(around);
             assert_eq!(single(&chain), (None, false));
-            assert!(chain.keeps_breakpoint());
+            assert!(chain.has_post_or_jprobe());
             let all = chain.iter().map(is);
             assert!(all.eq([is(around), is(before)]));
             chain.remove(around);
             assert_eq!(single(&chain), (is(before), true));
-            assert!(!chain.keeps_breakpoint());
+            assert!(!chain.has_post_or_jprobe());
             chain.remove(before);
             assert_eq!(single(&chain), (None, false));
             assert!(chain.is_empty());
@@ -404,9 +405,9 @@ mod tests {
         with_probes(|before, around| {
             let chain = Chain::of(before);
             for flag in [Flag::Disabled, Flag::Gone] {
-                chain.mark(before, flag, true);
+                chain.set_flag(before, flag, true);
                 assert_eq!(single(&chain), (None, false));
-                chain.mark(before, flag, false);
+                chain.set_flag(before, flag, false);
                 assert_eq!(single(&chain), (is(before), true));
             }
             // It comes back into a chain that has none.

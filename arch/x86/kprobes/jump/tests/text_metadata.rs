@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     sys::symbols,
     text_metadata::{
-        foreign_branches::Found,
+        foreign_branches::OnTarget,
         index::EntryKind,
         Image,
         Images, //
@@ -20,7 +20,7 @@ static IMAGES: SetOnce<Images> = SetOnce::new();
 fn metadata() -> Result<&'static Image, NoJump> {
     if IMAGES.as_ref().is_none() {
         let mut images = Images::EMPTY;
-        let leaving = &mut |piece, image, found: Found<'_>, text: &mut text::Lock| {
+        let leaving = &mut |piece, image, found: OnTarget<'_>, text: &mut text::Lock| {
             X86::branches_out_of(piece, image, &mut text::read, found, text)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);

@@ -143,7 +143,7 @@ class Walk(Case):
              for name, (_, at, expected, shown) in zip(names, cases)})
 
     def test_what_leaves_the_hit_path_and_where_it_begins(self) -> None:
-        asks = 'rust_kprobes_queue_refill'
+        asks = 'rust_kprobes_queue_service'
         queue = function('irq_work_queue', section=_TEXT)
         handlers = 'kprobe_int3_handler', '_RNv12rust_kprobes3hit10breakpoint4call'
         for complaints, *functions in (

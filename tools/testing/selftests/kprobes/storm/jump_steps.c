@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include "jumps.h"
 
-#define MOST_STEPS	4096
+#define MAX_STEPS	4096
 
 struct jump_spot jump_common[JUMP_COMMON];
 unsigned long jump_common_at;
@@ -21,7 +21,7 @@ unsigned long jump_common_at;
 static struct {
 	struct task_struct *task;
 	int count;
-	unsigned long at[MOST_STEPS];
+	unsigned long at[MAX_STEPS];
 } steps;
 
 #ifdef ARCH_STEPPED
@@ -32,7 +32,7 @@ static int stepped(struct notifier_block *block, unsigned long event,
 
 	if (event != ARCH_STEPPED || current != steps.task)
 		return NOTIFY_DONE;
-	if (steps.count < MOST_STEPS)
+	if (steps.count < MAX_STEPS)
 		steps.at[steps.count++] = instruction_pointer(args->regs);
 	return NOTIFY_STOP;
 }
@@ -61,7 +61,7 @@ static void run_in_steps(struct jump_target *target, bool carry)
 #else
 static void run_in_steps(struct jump_target *target, bool carry)
 {
-	steps.count = arch_read_steps(target->function, steps.at, MOST_STEPS);
+	steps.count = arch_read_steps(target->function, steps.at, MAX_STEPS);
 }
 #endif
 
@@ -72,8 +72,8 @@ static int step(struct jump_target *target, bool carry)
 
 	steps.count = 0;
 	run_in_steps(target, carry);
-	if (steps.count == MOST_STEPS) {
-		pr_err("%s: more than %d steps\n", target->name, MOST_STEPS);
+	if (steps.count == MAX_STEPS) {
+		pr_err("%s: more than %d steps\n", target->name, MAX_STEPS);
 		return -1;
 	}
 	for (n = 0; n < steps.count; n++)

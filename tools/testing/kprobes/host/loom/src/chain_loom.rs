@@ -113,12 +113,13 @@ impl World {
     }
 
     fn disable(&self, number: usize) {
-        self.chain().mark(self.probes[number], Flag::Disabled, true);
+        self.chain()
+            .set_flag(self.probes[number], Flag::Disabled, true);
     }
 
     fn enable(&self, number: usize) {
         self.chain()
-            .mark(self.probes[number], Flag::Disabled, false);
+            .set_flag(self.probes[number], Flag::Disabled, false);
     }
 
     /// Unregisters a probe, but for what waits for hits.
@@ -157,19 +158,19 @@ impl World {
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
         if let Some(probe) = chain.single_pre_only() {
-            assert!(!probe.keeps_breakpoint(), "it is noted that it does not");
+            assert!(!probe.has_post_or_jprobe(), "it is noted that it does not");
             called.before(probe, self);
         } else if let Some(probe) = chain.single() {
             called.before(probe, self);
-            if probe.keeps_breakpoint() {
+            if probe.has_post_or_jprobe() {
                 called.after(probe, self);
             }
         } else {
             let enabled = |probe: &&Probe| probe.is_enabled();
             let probes = chain.iter().filter(enabled);
             probes.for_each(|probe| called.before(probe, self));
-            if chain.keeps_breakpoint() {
-                let after = |probe: &&Probe| enabled(probe) && probe.keeps_breakpoint();
+            if chain.has_post_or_jprobe() {
+                let after = |probe: &&Probe| enabled(probe) && probe.has_post_or_jprobe();
                 let probes = chain.iter().filter(after);
                 probes.for_each(|probe| called.after(probe, self));
             }
@@ -188,7 +189,7 @@ impl World {
                 List::from(newest).for_each(|probe| called.before(probe, self))
             }
             Summary::Walk => {
-                let is_called = |probe: &&Probe| probe.is_enabled() && !probe.keeps_breakpoint();
+                let is_called = |probe: &&Probe| probe.is_enabled() && !probe.has_post_or_jprobe();
                 let probes = chain.iter().filter(is_called);
                 probes.for_each(|probe| called.before(probe, self));
             }
@@ -411,7 +412,7 @@ models! {
         remove_of_several();
     probe_put_behind_others_without_an_order_is_caught with "self.0.store(to, order)" in "sys/probe/chain.rs" fails "Causality violation":
         oldest_walked();
-    coming_back_of_the_oldest_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
+    coming_back_of_the_oldest_noted_late_is_caught with "self.has_post_or_jprobe.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         oldest_walked();
     oldest_freed_under_a_jump_is_caught with "grace" fails "Causality violation":
         oldest_under_a_jump();
@@ -422,8 +423,8 @@ models! {
     lone_probe_noted_without_an_order_is_caught with "self.summary.store(" in "sys/probe/chain.rs" fails "Causality violation":
         take_over();
     lone_probe_read_without_an_order_is_caught with "self.summary.load(" in "sys/probe/chain.rs" fails "Causality violation": take_over();
-    coming_back_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
-    coming_back_of_appended_probes_noted_late_is_caught with "self.keeps_breakpoint.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
+    coming_back_noted_late_is_caught with "self.has_post_or_jprobe.store(true" in "sys/probe/chain.rs" as Never fails "did not come back": push_walked();
+    coming_back_of_appended_probes_noted_late_is_caught with "self.has_post_or_jprobe.store(true" in "sys/probe/chain.rs" as Never fails "did not come back":
         append();
     probe_freed_under_a_hit_is_caught with "grace" fails "Causality violation": remove_middle();
     probe_that_rests_too_soon_is_caught with "grace" fails "Causality violation": disable_lone();

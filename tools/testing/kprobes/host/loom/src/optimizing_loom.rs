@@ -143,7 +143,7 @@ impl World {
         }
         self.write(&self.rest, PLAIN);
         self.synchronize();
-        while registry.queue.next_unoptimized(&registry.node).is_some() {}
+        while registry.queue.pop_unoptimized(&registry.node).is_some() {}
         self.diverted.store(false, Release);
     }
 
@@ -165,17 +165,19 @@ impl World {
         let period = registry.queue.begin_wait();
         if let Some(period) = period {
             let Registry { queue, node, .. } = &mut *registry;
-            let early = is_weak("recheck").then(|| queue.next(&period, node));
+            let early = is_weak("recheck").then(|| queue.pop_waited(&period, node));
             drop(registry);
             self.wait_for_tasks();
             registry = self.registry.lock().unwrap();
             let Registry { queue, node, .. } = &mut *registry;
-            let mut counted = early.unwrap_or_else(|| queue.next(&period, node));
+            let mut counted = early.unwrap_or_else(|| queue.pop_waited(&period, node));
             if is_weak("generation") && counted.is_none() {
-                counted = queue.begin_wait().and_then(|late| queue.next(&late, node));
+                counted = queue
+                    .begin_wait()
+                    .and_then(|late| queue.pop_waited(&late, node));
             }
             if let Some(at) = counted {
-                queue.jumped(at, node);
+                queue.set_optimized(at, node);
                 self.jump();
             }
         }
@@ -220,9 +222,13 @@ impl World {
         let registry = self.registry.lock().unwrap();
         let state = registry.node.node(AT).map(Node::state);
         let jumps = registry.armed && !registry.blocked && state.is_some();
-        let expected = if jumps { State::Jump } else { State::Plain };
+        let expected = if jumps {
+            State::Jump
+        } else {
+            State::Unoptimized
+        };
         assert_eq!(
-            state.unwrap_or(State::Plain),
+            state.unwrap_or(State::Unoptimized),
             expected,
             "a place is forgotten"
         );

@@ -103,7 +103,11 @@ pub unsafe fn copy_from_kernel_nofault(
     }
 }
 
-pub unsafe fn rust_kprobes_peek(word: *mut c_ulong, at: *const c_ulong, _lifted: bool) -> bool {
+pub unsafe fn rust_kprobes_copy_nofault(
+    word: *mut c_ulong,
+    at: *const c_ulong,
+    _lifted: bool,
+) -> bool {
     let mut bytes = [0; size_of::<c_ulong>()];
     let there = text::read(at.addr() as u64, &mut bytes);
     // SAFETY: By the precondition.

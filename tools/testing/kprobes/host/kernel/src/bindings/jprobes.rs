@@ -21,11 +21,11 @@ pub unsafe extern "C" fn rust_kprobes_jprobe_enter() {
     black_box(1);
 }
 
-pub unsafe extern "C" fn rust_kprobes_jprobe_returned() {
+pub unsafe extern "C" fn rust_kprobes_jprobe_handler_returned() {
     black_box(2);
 }
 
-pub unsafe extern "C" fn rust_kprobes_jprobe_over() {
+pub unsafe extern "C" fn rust_kprobes_jprobe_return_trap() {
     black_box(3);
 }
 
@@ -43,11 +43,11 @@ pub unsafe fn rust_kprobes_stack_left(_sp: c_ulong) -> usize {
 /// How often the function graph tracer is held off.
 pub static mut graph_pause: c_int = 0;
 
-pub unsafe fn rust_kprobes_graph_pause() -> *mut c_int {
+pub unsafe fn rust_kprobes_graph_pause_counter() -> *mut c_int {
     &raw mut graph_pause
 }
 
-pub unsafe fn rust_kprobes_graph_go_on() {
+pub unsafe fn rust_kprobes_graph_unpause() {
     // SAFETY: Nothing else runs.
     unsafe { graph_pause -= 1 };
 }

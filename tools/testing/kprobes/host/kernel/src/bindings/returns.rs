@@ -97,6 +97,6 @@ pub unsafe fn rust_kprobes_cpus(counts: *mut usize) {
     unsafe { counts.cast::<[usize; 3]>().write(tasks::cpus()) };
 }
 
-pub unsafe fn rust_kprobes_queue_refill() {
+pub unsafe fn rust_kprobes_queue_service() {
     tasks::ask();
 }

@@ -40,7 +40,7 @@ impl Probe {
     }
 
     /// Those with odd numbers do.
-    pub(crate) fn keeps_breakpoint(&self) -> bool {
+    pub(crate) fn has_post_or_jprobe(&self) -> bool {
         self.number & 1 != 0
     }
 

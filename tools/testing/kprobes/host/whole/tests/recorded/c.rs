@@ -29,7 +29,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub safe fn rust_kprobes_enable_all(on: bool) -> c_int;
     pub fn rust_kprobes_show(file: *mut seq_file, which: core::ffi::c_uint) -> c_int;
-    pub fn rust_kprobes_optimize();
+    pub fn rust_kprobes_worker_pass();
     pub safe fn rust_kprobes_allow_jumps(on: bool);
     pub safe fn rust_kprobes_jumps_allowed() -> bool;
     pub fn wait_for_kprobe_optimizer();
@@ -39,7 +39,7 @@ unsafe extern "C" {
     pub fn unregister_kretprobes(probes: *mut *mut kretprobe, count: c_int);
     pub fn kretprobe_reserve(probe: *mut kretprobe, calls: c_uint) -> c_int;
     pub fn rust_kprobes_returned(registers: *mut pt_regs);
-    pub fn rust_kprobes_refill();
+    pub fn rust_kprobes_service_pools();
     pub fn rust_kprobes_return_counts(counts: *mut [usize; 2]);
     pub fn rethook_find_ret_addr(
         task: *mut task_struct,

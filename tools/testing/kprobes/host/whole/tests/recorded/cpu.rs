@@ -189,9 +189,9 @@ pub fn stand_in(registers: &mut pt_regs, old: bool) -> Result<(), Lost> {
     // SAFETY: It leads to one, as `jprobe.S` wants it.
     unsafe { *pause += 1 };
     let end = if old {
-        bindings::rust_kprobes_jprobe_over as *const () as usize
+        bindings::rust_kprobes_jprobe_return_trap as *const () as usize
     } else {
-        bindings::rust_kprobes_jprobe_returned as *const () as usize
+        bindings::rust_kprobes_jprobe_handler_returned as *const () as usize
     };
     *registers = pt_regs {
         ax: !0,

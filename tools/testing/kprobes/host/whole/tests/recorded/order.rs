@@ -213,7 +213,7 @@ fn boosted_copy_is_reused_only_after_tasks_rcu() {
 }
 
 /// How many pages of copies may wait for tasks.
-const MOST_PAGES: usize = 256;
+const MAX_PAGES: usize = 256;
 
 #[test]
 #[cfg(not(miri))]
@@ -231,11 +231,11 @@ fn copies_that_wait_for_tasks_are_bounded() {
         (text::pages() as usize, goes_on)
     };
     // Each page asks once, and then again when that is over.
-    let asked = (0..64 * MOST_PAGES).filter(|_| comes_and_goes().1).count();
-    assert_eq!((asked, rcu_tasks::waiting()), (MOST_PAGES, MOST_PAGES));
+    let asked = (0..64 * MAX_PAGES).filter(|_| comes_and_goes().1).count();
+    assert_eq!((asked, rcu_tasks::waiting()), (MAX_PAGES, MAX_PAGES));
     // Now its copy comes back, and its slot at once.
     for _ in 0..1000 {
-        assert_eq!(comes_and_goes(), (MOST_PAGES, false));
+        assert_eq!(comes_and_goes(), (MAX_PAGES, false));
     }
     assert_eq!(client::register(&clients), 0);
     events::at_every_moment(cpu::come_to_all);

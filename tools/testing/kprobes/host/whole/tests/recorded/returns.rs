@@ -353,7 +353,7 @@ fn tend() -> bool {
     let asked = tasks::are_asked();
     if asked {
         // SAFETY: We are the worker.
-        unsafe { c::rust_kprobes_refill() };
+        unsafe { c::rust_kprobes_service_pools() };
     }
     asked
 }

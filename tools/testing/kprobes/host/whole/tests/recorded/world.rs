@@ -18,7 +18,7 @@ impl World {
     pub fn new() -> Self {
         let alone = events::alone();
         // SAFETY: It is the worker that calls it.
-        worker::does(|| unsafe { c::rust_kprobes_optimize() });
+        worker::does(|| unsafe { c::rust_kprobes_worker_pass() });
         BEGIN.call_once(|| assert!(!c::rust_kprobes_jumps_allowed()));
         c::rust_kprobes_allow_jumps(false);
         while worker::run() {}

@@ -46,7 +46,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bind
     let call = |pinned: &PreemptOff| {
         // SAFETY: This task is in the detour, so the detour, its word and the chain are not freed.
         let probes = unsafe { slots::chain(word.cast(), pinned) };
-        jump::jumped(probes, registers, pinned);
+        jump::handle_jump(probes, registers, pinned);
     };
     // SAFETY: The detour has turned preemption off.
     unsafe { preempt::already_off(call) }
@@ -91,7 +91,8 @@ unsafe extern "C" fn kprobe_leave_copy(regs: *mut bindings::pt_regs, trap: c_int
     }
 }
 
-/// Reads the code of an instruction without any probe's breakpoint.
+/// Reads the code of an instruction at `ip` without our breakpoint. The instruction has an entry in
+/// the exception table, so no jump covers it. Breakpoints in later instructions stay.
 ///
 /// # Safety
 ///
