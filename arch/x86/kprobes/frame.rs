@@ -106,6 +106,11 @@ impl Frame for Trapped {
         unsafe { from.read() }
     }
 
+    fn has_five_levels(&self) -> bool {
+        // SAFETY: The function only asks which features the CPU has.
+        unsafe { bindings::rust_kprobes_has_five_levels() }
+    }
+
     fn segment_base(&self, segment: Segment) -> u64 {
         match segment {
             Segment::Gs => per_cpu_base(),

@@ -45,7 +45,7 @@ NOKPROBE_SYMBOL(its_return_thunk);
  * @lifted says that the probed instruction could read it.
  */
 bool __kprobes rust_kprobes_copy_nofault(unsigned long *word, const unsigned long *at,
-				 bool lifted)
+					 bool lifted)
 {
 	struct kprobe *running;
 	unsigned long addr = (unsigned long)at;
@@ -62,6 +62,11 @@ fault:
 	clac();
 	rust_kprobes_nofault_end(running);
 	return there;
+}
+
+bool __kprobes rust_kprobes_has_five_levels(void)
+{
+	return pgtable_l5_enabled();
 }
 
 /* Allocates a page of slots, executable and read-only. */

@@ -9,7 +9,8 @@
 
 #ifdef CONFIG_RUST_KPROBES
 bool rust_kprobes_copy_nofault(unsigned long *word, const unsigned long *at,
-		       bool lifted);
+			       bool lifted);
+bool rust_kprobes_has_five_levels(void);
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_end[];
 

@@ -110,10 +110,10 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
             }
         }
         Op::JumpTo(target) => target,
-        Op::JumpRegister(number) => canonical(frame.register(number)),
-        Op::CallRegister(number) => call(canonical(frame.register(number)), next, frame),
-        Op::JumpMemory(memory) => canonical(load(memory, next, frame)?),
-        Op::CallMemory(memory) => call(canonical(load(memory, next, frame)?), next, frame),
+        Op::JumpRegister(number) => canonical(frame.register(number), frame),
+        Op::CallRegister(number) => call(canonical(frame.register(number), frame), next, frame),
+        Op::JumpMemory(memory) => canonical(load(memory, next, frame)?, frame),
+        Op::CallMemory(memory) => call(canonical(load(memory, next, frame)?, frame), next, frame),
         _ => {
             flags(&op, frame);
             next.get()
@@ -133,7 +133,8 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
         Some(Op::Continue) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
-            let to = canonical(frame.pop());
+            let to = frame.pop();
+            let to = canonical(to, frame);
             let sp = frame.register(SP).wrapping_add(u64::from(release));
             frame.set_register(SP, sp);
             to
@@ -145,16 +146,21 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
     true
 }
 
-/// Returns `to` if it is canonical with five-level paging, else an address of the kernel's half: it
-/// must not be a user's. No pointer that is canonical with either paging is changed.
+/// Returns `to` if it is canonical, else an address of the kernel's half: it must not be a user's.
 #[inline(always)]
-fn canonical(to: u64) -> u64 {
-    let is_canonical = (to as i64) << 7 >> 7 == to as i64;
-    if is_canonical {
+fn canonical(to: u64, frame: &impl Frame) -> u64 {
+    if sign_extended(to, 48) == to || frame.has_five_levels() && sign_extended(to, 57) == to {
         to
     } else {
         to | !0 << 47
     }
+}
+
+/// Returns the lowest `bits` bits of an address, and copies of the highest of them.
+#[inline(always)]
+fn sign_extended(address: u64, bits: u32) -> u64 {
+    let unused = 64u32.wrapping_sub(bits);
+    (address as i64).wrapping_shl(unused).wrapping_shr(unused) as u64
 }
 
 /// Returns the address where a conditional jump continues.
@@ -330,11 +336,16 @@ mod tests {
     #[test]
     fn noncanonical_pointers_lead_to_the_kernels_half() {
         let mut frame = Fake::numbered();
-        for (pointer, ip) in [
-            (AT, AT),
-            (0x7fff_ffff_f000, 0x7fff_ffff_f000),
-            (0x6b6b_6b6b_6b6b_6b6b, 0xffff_eb6b_6b6b_6b6b),
+        let direct_map = 0xff11_0000_1234_5000;
+        for (five_levels, pointer, ip) in [
+            (false, AT, AT),
+            (false, 0x7fff_ffff_f000, 0x7fff_ffff_f000),
+            (false, 0x6b6b_6b6b_6b6b_6b6b, 0xffff_eb6b_6b6b_6b6b),
+            (false, direct_map, 0xffff_8000_1234_5000),
+            (true, direct_map, direct_map),
+            (true, 0x6b6b_6b6b_6b6b_6b6b, 0xffff_eb6b_6b6b_6b6b),
         ] {
+            frame.five_levels = five_levels;
             frame.registers[1] = pointer;
             // jmp *%rcx; call *%rcx
             for code in [[0xff, 0xe1], [0xff, 0xd1]] {

@@ -24,6 +24,8 @@ pub(crate) trait Frame {
     fn push(&mut self, value: u64);
     /// Pops a value from the interrupted stack.
     fn pop(&mut self) -> u64;
+    /// Returns whether the CPU uses five-level paging, with addresses of 57 bits.
+    fn has_five_levels(&self) -> bool;
     /// Returns the base address of a segment.
     fn segment_base(&self, segment: Segment) -> u64;
 }

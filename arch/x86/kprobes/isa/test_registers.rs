@@ -23,6 +23,8 @@ pub(crate) struct Fake {
     /// Addresses and their words.
     memory: [(u64, u64); WORDS],
     used: usize,
+    /// Whether paging has five levels.
+    pub(crate) five_levels: bool,
 }
 
 impl Fake {
@@ -46,6 +48,7 @@ impl Fake {
             ip: 0,
             memory: [(0, 0); WORDS],
             used: 0,
+            five_levels: false,
         }
     }
 
@@ -101,6 +104,10 @@ impl Frame for Fake {
         let value = self.load(self.registers[SP]).unwrap_or_default();
         self.registers[SP] = self.registers[SP].wrapping_add(8);
         value
+    }
+
+    fn has_five_levels(&self) -> bool {
+        self.five_levels
     }
 
     fn segment_base(&self, segment: Segment) -> u64 {

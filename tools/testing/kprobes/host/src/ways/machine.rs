@@ -97,6 +97,10 @@ impl Frame for Machine {
         word(at)
     }
 
+    fn has_five_levels(&self) -> bool {
+        false
+    }
+
     fn segment_base(&self, segment: Segment) -> u64 {
         match segment {
             Segment::Fs => self.fs,

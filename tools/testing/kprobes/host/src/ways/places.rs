@@ -39,7 +39,7 @@ fn indirect_branches_read_what_iced_says() {
             assert_eq!(after.loaded.get(), operand, "{bytes:02x?}");
             let register = || before.registers[theirs.op0_register().full_register().number()];
             let to = operand.map_or_else(register, word);
-            let is_canonical = to >> 56 == 0 || to >> 56 == (1 << 8) - 1;
+            let is_canonical = to >> 47 == 0 || to >> 47 == (1 << 17) - 1;
             let expected = if is_canonical { to } else { to | !0 << 47 };
             assert_eq!(after.ip, expected, "{bytes:02x?}");
             let is_call = theirs.mnemonic() == Mnemonic::Call;

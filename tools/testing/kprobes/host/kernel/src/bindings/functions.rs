@@ -115,6 +115,10 @@ pub unsafe fn rust_kprobes_copy_nofault(
     there
 }
 
+pub unsafe fn rust_kprobes_has_five_levels() -> bool {
+    false
+}
+
 pub unsafe fn search_exception_tables(_addr: c_ulong) -> *const c_void {
     core::ptr::null()
 }
