@@ -312,8 +312,8 @@ static void __kprobes ftrace_plain(unsigned long ip, unsigned long parent_ip,
 }
 
 static void __kprobes ftrace_ipmodify(unsigned long ip, unsigned long parent_ip,
-				    struct ftrace_ops *ops,
-				    struct ftrace_regs *fregs)
+				      struct ftrace_ops *ops,
+				      struct ftrace_regs *fregs)
 {
 	ftrace_hit(ip, fregs, true);
 }

@@ -4,7 +4,8 @@
 //!
 //! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
-//! The back end's `entry.rs` has the entries from traps.
+//! The back end's `entry.rs` has the entry from the trap of a breakpoint, `traps.rs` those from
+//! faults, unwinders and detours.
 
 mod errno;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]

@@ -412,7 +412,7 @@ const _: () = assert!(align_of::<Page>() > ENDS_IN_JUMP);
 
 // SAFETY: A slot is an address and a pointer to a `Page`, which is `Sync`.
 unsafe impl Send for Slot {}
-// SAFETY: Shared slots are only read.
+// SAFETY: What a shared slot changes are atomics of its page.
 unsafe impl Sync for Slot {}
 
 impl Slot {

@@ -54,8 +54,8 @@ pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result
 }
 
 /// Registers the probes before the first one that is refused. The error has their number: the
-/// caller unregisters all of them, as C's `register_kprobes()` does. Points of the chunk that has
-/// the refused probe are not armed.
+/// caller unregisters all of them, as C's `register_kprobes()` does. Breakpoints of the chunk
+/// that has the refused probe are not written.
 pub(crate) fn up_to_refused(
     clients: &[ProbePtr],
     begin: &mut Begin<'_>,

@@ -3,12 +3,12 @@
 //! The optimization state of a probe point.
 //!
 //! ```text
-//!             queue                jump
-//!   Unoptimized ------------> Queued ------------> Jump
-//!     ^                    |                   |
-//!     |<-- unoptimize -----+                   | unoptimize
-//!     |                                        v
-//!     +<-- pop_unoptimized: two rounds -- Unoptimizing
+//!               queue             jump
+//!   Unoptimized -------> Queued -------> Jump
+//!     ^                    |              |
+//!     |<--- unoptimize ----+              | unoptimize
+//!     |                                   v
+//!     +<-- pop_unoptimized -------- Unoptimizing
 //! ```
 //!
 //! A queued probe point still has its breakpoint, but each hit continues in the detour. So no hit

@@ -103,14 +103,14 @@ const _: () = assert!(size_of::<Point>() <= size_of::<PointKind>() + 48);
 impl Point {
     /// Makes an unarmed point with its first probe.
     pub(crate) fn new(kind: PointKind, first: &'static Probe) -> Self {
-        let mark = |holds| PointFlag(AtomicBool::new(holds));
+        let flag = |holds| PointFlag(AtomicBool::new(holds));
         Self {
             kind,
             probes: Chain::of(first),
             armed: AtomicArmed::new(),
-            ipmodify_held: mark(false),
-            gone: mark(false),
-            had_jprobe: mark(first.is_jprobe()),
+            ipmodify_held: flag(false),
+            gone: flag(false),
+            had_jprobe: flag(first.is_jprobe()),
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             jump_decision: Decision::new(),
         }

@@ -127,19 +127,19 @@ impl Queue {
         self.optimizing.first.is_none()
     }
 
-    /// Queues a point if its state is plain. Returns whether it was plain. The caller then
+    /// Queues a point if it is unoptimized. Returns whether it was. The caller then
     /// redirects the point's hits to its detour before anything else.
     #[must_use]
     pub(crate) fn add(&mut self, at: TextAddr, nodes: &impl Nodes) -> bool {
         let Some(node) = nodes.node(at) else {
             return false;
         };
-        let is_plain = node.state() == State::Unoptimized;
-        if is_plain {
+        let is_unoptimized = node.state() == State::Unoptimized;
+        if is_unoptimized {
             node.set(State::Queued(self.generation));
             self.optimizing.push(at, nodes);
         }
-        is_plain
+        is_unoptimized
     }
 
     /// Begins the worker's wait, if a point is queued.
@@ -148,7 +148,7 @@ impl Queue {
     }
 
     /// After the wait of `period`: removes a point that was queued before the wait from the queue,
-    /// and returns it. Its state is plain now, but its hits still continue in its detour.
+    /// and returns it. It is unoptimized now, but its hits still continue in its detour.
     pub(crate) fn pop_waited(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one decides.
         let at = self.optimizing.first?;
@@ -160,7 +160,8 @@ impl Queue {
         })
     }
 
-    /// Notes that the jump of a point, which [`next`](Queue::next) has returned, is in the text.
+    /// Notes that the jump of a point, which [`pop_waited`](Queue::pop_waited) has returned, is in
+    /// the text.
     pub(crate) fn set_optimized(&self, at: TextAddr, nodes: &impl Nodes) {
         if let Some(node) = nodes.node(at) {
             node.set(State::Jump);
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn next_removes_the_point_and_leaves_it_plain() -> Result<(), Refusal> {
+    fn pop_waited_removes_the_point_and_leaves_it_unoptimized() -> Result<(), Refusal> {
         let (mut queue, points) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &points));
         let period = begin_wait(&mut queue)?;

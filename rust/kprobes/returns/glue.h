@@ -9,7 +9,7 @@
 #include <linux/mutex.h>
 
 /* The most return instances of a probe, as in C. */
-enum { RUST_KPROBES_MOST_CALLS = 1 << 24 };
+enum { RUST_KPROBES_MAX_CALLS = 1 << 24 };
 
 extern struct mutex rust_kprobes_returns_mutex;
 extern int rust_kprobes_growth_limit;

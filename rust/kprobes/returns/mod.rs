@@ -110,8 +110,8 @@ use pool::{
     Pool, //
 };
 use probe::{
-    ReturnProbe, //
-    ReturnProbePtr,
+    ReturnProbe,
+    ReturnProbePtr, //
 };
 use stage::PoolStage;
 

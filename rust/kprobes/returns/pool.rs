@@ -15,7 +15,7 @@ use super::*;
 const MIN_BLOCK_INSTANCES: usize = 8;
 
 /// The most instances of a pool, as in C.
-const MAX_INSTANCES: usize = bindings::RUST_KPROBES_MOST_CALLS as usize;
+const MAX_INSTANCES: usize = bindings::RUST_KPROBES_MAX_CALLS as usize;
 
 /// A cache line of the memory of a block.
 #[derive(Clone)]

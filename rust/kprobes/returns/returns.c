@@ -87,7 +87,7 @@ void __kprobes rust_kprobes_queue_service(void)
 }
 
 #ifdef CONFIG_SYSCTL
-static int most_calls = RUST_KPROBES_MOST_CALLS;
+static int max_calls = RUST_KPROBES_MAX_CALLS;
 
 static const struct ctl_table sysctls[] = {
 	{
@@ -97,7 +97,7 @@ static const struct ctl_table sysctls[] = {
 		.mode		= 0644,
 		.proc_handler	= proc_dointvec_minmax,
 		.extra1		= SYSCTL_ZERO,
-		.extra2		= &most_calls,
+		.extra2		= &max_calls,
 	},
 };
 

@@ -107,15 +107,15 @@ impl Users {
 
 #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
 impl Users {
-    pub(crate) fn add(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+    pub(crate) fn add(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
         Err(Refusal::FtraceOnly)
     }
 
-    pub(crate) fn remove(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+    pub(crate) fn remove(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
         Ok(())
     }
 
-    pub(crate) fn give_up(&mut self, _at: TextAddr, _changing: bool) -> Result<(), Refusal> {
+    pub(crate) fn give_up(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -107,7 +107,8 @@ pub(crate) struct Module(NonNull<bindings::module>);
 
 // SAFETY: The fields of a module that are read do not belong to a task.
 unsafe impl Send for Module {}
-// SAFETY: The state is read by a volatile access, and the other fields do not change.
+// SAFETY: The state and the parts are read by volatile accesses, and the other fields that are read
+// do not change.
 unsafe impl Sync for Module {}
 
 impl Module {

@@ -30,7 +30,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Calls [`Found`] with the target of each branch that leaves a piece of text, while no task
+/// Calls [`OnTarget`] with the target of each branch that leaves a piece of text, while no task
 /// changes text; the second range is the image. Returns whether a branch may lead anywhere in the
 /// function that the piece belongs to, or was split from.
 pub(crate) type FindBranches<'a> =

@@ -100,7 +100,7 @@ HANDLERS = re.compile(r'(kprobe_fault_handler'
                       r'|rust_kprobes_ftrace_(hit|ipmodify_hit)'
                       r'|rust_kprobes_detour_hit'
                       r'|rust_kprobes_(function_entered|returned))$'
-                      r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6called')
+                      r'|3hit(10breakpoint|5fault|6ftrace|4jump)|7returns3hit|3abi6ftrace6handle')
 # Functions in which the kernel dies because the hit path was hit, or because a
 # function has returned to nowhere: the code after them matters no more. And two
 # that warn once, on arm by a call: of a handler that slept, of a lost frame.

@@ -29,7 +29,8 @@ WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
 CORE = {'and'}
 # An instance, its pool and their probe lead to each other.
 KNOWN = 'rust/kprobes/returns/'
-SERVICE = re.compile(r'/(sys|table|slots|text|model|isa)[./]|/(contract|prelude|atomics)\b')
+SERVICE = re.compile(r'/(sys|table|slots|text_metadata|model|isa)[./]'
+                     r'|/(contract|prelude|atomics)\b')
 NOISE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"' r"|'(?:\\.[^']*|[^'\\])'")
 USE = re.compile(r'(?:^|\n)\s*use ([^;]*);')
 CALL = re.compile(r'(\.\s*)?((?:\w+::)*)\b(\w+)\b(\()?')

@@ -4,7 +4,7 @@
 
 use super::*;
 
-pub const RUST_KPROBES_MOST_CALLS: c_uint = 1 << 24;
+pub const RUST_KPROBES_MAX_CALLS: c_uint = 1 << 24;
 
 pub type kretprobe_handler_t =
     Option<unsafe extern "C" fn(ri: *mut kretprobe_instance, regs: *mut pt_regs) -> c_int>;
