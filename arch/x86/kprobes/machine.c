@@ -66,7 +66,7 @@ fault:
 
 bool __kprobes rust_kprobes_has_five_levels(void)
 {
-	return pgtable_l5_enabled();
+	return boot_cpu_has(X86_FEATURE_LA57);
 }
 
 /* Allocates a page of slots, executable and read-only. */

@@ -126,7 +126,12 @@ impl BlockPtr {
 
     /// Stores a block of the same pool here. Returns the previous block.
     fn put(&self, block: NonNull<Block>) -> Option<&Block> {
-        // INVARIANT: The caller passes a block of the same pool.
+        // INVARIANT: The caller passes a block of the same pool. Where there is none yet, a store
+        // does, and locks no cache line.
+        if self.get().is_none() {
+            self.0.store(block.as_ptr(), Ordering::Release);
+            return None;
+        }
         let before = self.0.swap(block.as_ptr(), Ordering::AcqRel);
         // SAFETY: By the invariant the block is not freed before the pool, which is borrowed.
         unsafe { before.as_ref() }
