@@ -42,7 +42,7 @@ pub enum Event {
     TasksOver,
     /// The worker is to begin a pass soon.
     Kicked,
-    /// Ftrace calls us from there: the one that watches, or the one that changes where to go on.
+    /// Ftrace calls us from there: the plain user, or the IPMODIFY user.
     FtraceAdded(u64, bool),
     /// Ftrace calls that one from there no more.
     FtraceRemoved(u64, bool),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which of its two users ftrace calls from where.
+//! Which of our two users ftrace calls from where: the plain user, or the IPMODIFY user.
 
 use crate::base::*;
 
-/// Places, with the user that is called from there: the one that watches, or the one that changes.
+/// Places, with the user that is called from there: whether it is the IPMODIFY user.
 static FILTERS: Mutex<BTreeSet<(u64, bool)>> = Mutex::new(BTreeSet::new());
 static REGISTERED: Mutex<[bool; 2]> = Mutex::new([false; 2]);
 

@@ -20,7 +20,7 @@ use crate::{
 struct World {
     state: AtomicArmed,
     purpose: Watched,
-    /// Is the place called from: watching, changing?
+    /// Whether the place is called from: the plain user, the IPMODIFY user.
     calls: [AtomicBool; 2],
     told: AtomicBool,
 }

@@ -48,7 +48,7 @@ stepped
 boosted
   A copy runs as the original would and jumps back by itself. It is stepped
   instead if a probe has a post handler, if the exception table has an entry
-  for the instruction, or if the jump cannot reach.
+  for the instruction, or while too many slots wait for Tasks RCU.
 
 refused
   It cannot be probed.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Places that ftrace calls from, by one of its two users: the one that watches, or the one that
-//! changes where the CPU goes on.
+//! Places that ftrace calls from, by one of our two users: the plain user, or the IPMODIFY user.
 //!
 //! At every moment ftrace calls whom it knows. While it calls anybody from a place, one of them,
 //! and only one, must handle the hit.
@@ -102,7 +101,7 @@ fn counted(first: &[Client; 1], work: impl FnOnce()) {
 }
 
 #[test]
-fn changing_user_is_added_to_the_watching_one() {
+fn ipmodify_user_is_added_to_the_plain_one() {
     let mut world = World::new();
     let place = world.traced();
     let first = [Client::at(place)];
@@ -152,7 +151,7 @@ fn both_users_leave_a_place_that_is_disabled() {
     world.story();
     assert_eq!(clients[1].disable(), 0);
     world.has_told("lock watch-off remove-a-watch change-off remove-a-change unlock");
-    // The changing user serves both probes then.
+    // The IPMODIFY user serves both probes then.
     assert_eq!(clients[0].enable(), 0);
     world.has_told("lock add-a-change change-on unlock");
     client::unregister(&clients);

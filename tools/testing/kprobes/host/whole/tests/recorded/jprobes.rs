@@ -226,7 +226,7 @@ fn stack_copy_ends_at_the_end_of_the_stack() {
 }
 
 #[test]
-fn ftrace_enters_a_jprobe_through_the_changing_user() {
+fn ftrace_enters_a_jprobe_through_the_ipmodify_user() {
     let mut world = World::new();
     for after in [false, true] {
         let place = world.traced();
@@ -267,7 +267,7 @@ fn jprobe_is_missed_where_a_trampoline_is_attached() {
     assert!(cpu::is_idle());
 }
 
-/// How often a CPU was led away by the user that watches while that one alone was called.
+/// How often a CPU was led away by the plain user while that one alone was called.
 static ALONE: AtomicUsize = AtomicUsize::new(0);
 static WATCHED: AtomicU64 = AtomicU64::new(0);
 
@@ -289,7 +289,7 @@ fn come_watched() {
 }
 
 #[test]
-fn only_the_changing_user_enters_a_jprobe() {
+fn only_the_ipmodify_user_enters_a_jprobe() {
     let mut world = World::new();
     let place = world.traced();
     let first = client::registered([Client::at(place)]);
@@ -301,7 +301,7 @@ fn only_the_changing_user_enters_a_jprobe() {
     assert_eq!(jprobe.register(), 0);
     world.has_told("lock add-a-change change-on unlock");
     assert_eq!(ALONE.load(Relaxed), 0);
-    // Enabling a jprobe that was registered disabled adds the changing user first, too.
+    // Enabling a jprobe that was registered disabled adds the IPMODIFY user first, too.
     jprobe.unregister();
     client::unregister(&first);
     assert_eq!(client::register(&first), 0);

@@ -19,7 +19,7 @@ fn inner_hit() {
     }
 }
 
-/// Ftrace calls, as the user that watches.
+/// Ftrace calls, as the plain user.
 fn inner_call() {
     if cpu::call_from(INNER.load(Relaxed), false).is_err() {
         WRONG.store(true, Relaxed);
