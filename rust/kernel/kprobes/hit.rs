@@ -118,7 +118,6 @@ impl Hit<'_> {
 }
 
 /// A call that begins.
-#[repr(transparent)]
 pub struct Entry<'a>(Hit<'a>);
 
 impl<'a> Entry<'a> {

@@ -117,7 +117,7 @@ unsafe impl Raw for bindings::kretprobe {
     }
 
     fn probe(this: *mut Self) -> *mut bindings::kprobe {
-        // The probe is the first member.
+        const { assert!(core::mem::offset_of!(Self, kp) == 0) };
         this.cast()
     }
 

@@ -150,7 +150,6 @@ impl Refused {
         let error = match reason {
             Reason::MayNotWait => code::EDEADLK,
             Reason::NoMemory => code::ENOMEM,
-            Reason::UnknownSymbol | Reason::TextGoes => code::ENOENT,
             _ => code::EINVAL,
         };
         Self { reason, error }
