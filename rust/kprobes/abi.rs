@@ -4,13 +4,13 @@
 //!
 //! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
-//! The back end's `entry.rs` has the entry from the trap of a breakpoint, `traps.rs` those from
-//! faults, unwinders and detours.
+//! The back end's `entry.rs` has the entry from the trap of a breakpoint, `copies.rs` those for
+//! faults and unwinders in copies, and for detours.
 
+mod copies;
 mod errno;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
-mod traps;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::optimize::{
@@ -206,7 +206,7 @@ unsafe extern "C" fn kprobe_get_kallsym(
     r#type: *mut c_char,
     sym: *mut c_char,
 ) -> c_int {
-    let Some((page, name)) = slots::page(symnum as usize, &preempt::PreemptOff::new()) else {
+    let Some((page, name)) = slots::nth_page(symnum as usize, &preempt::PreemptOff::new()) else {
         // ERANGE tells kallsyms that there are no more symbols.
         return ERANGE.to_errno();
     };

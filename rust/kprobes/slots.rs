@@ -217,7 +217,7 @@ impl Pool {
 /// Returns the address of page number `number`, and its symbol, if there are so many. May be called
 /// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
 /// numbers of others.
-pub(crate) fn page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
+pub(crate) fn nth_page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
     let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|page| (page.at, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }

@@ -75,7 +75,7 @@ pub(crate) fn init_text() {
 fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     let points = change.points.iter();
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
-        change.forget(point);
+        change.forget_jump(point);
         // If ftrace refuses, its calls stay in the text, which no CPU runs any more.
         let _ = change.give_up_ftrace(point);
         point.armed.set(Armed::No);
@@ -133,7 +133,7 @@ impl ForgottenProbes<'_> {
                 point.probes.remove(probe);
             }
             if point.probes.is_empty() {
-                change.forget(point);
+                change.forget_jump(point);
             }
         }
         registry.points.remove_empty(retired);

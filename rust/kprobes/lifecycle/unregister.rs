@@ -100,7 +100,7 @@ fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
         if let Ok(point) = change.points.of(probe) {
             point.probes.remove(probe);
             if point.probes.is_empty() {
-                change.forget(point);
+                change.forget_jump(point);
             }
         }
     }

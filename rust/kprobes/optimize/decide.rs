@@ -147,13 +147,16 @@ impl Change<'_> {
         };
         let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);
         let (cache, lock) = (&mut self.cache, &mut self.text_lock);
-        // Searching all text again would fail again.
-        if let Some(why) = cache.search_failed {
+        // Searching the same text again would fail again.
+        let owner = module.map(|module| module.module());
+        if let Some((_, why)) = cache.search_failed.filter(|(failed, _)| *failed == owner) {
             return Err(why);
         }
         let image = self.images.with_branch_targets(module, at, lock, leaving);
-        if image.is_err_and(|why| why.reason == NoJumpReason::CannotRead) {
-            cache.search_failed = image.err();
+        if let Err(why) = image {
+            if let NoJumpReason::CannotRead | NoJumpReason::NoMemory = why.reason {
+                cache.search_failed = Some((owner, why));
+            }
         }
         let (image, last) = (image?, &mut cache.targets);
         let text = lock.get_or_insert_with(text::Lock::new);

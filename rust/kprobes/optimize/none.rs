@@ -9,7 +9,7 @@ impl Change<'_> {
 
     pub(crate) fn remove_jumps<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
-    pub(crate) fn forget(&mut self, _: PointRef<'_>) {}
+    pub(crate) fn forget_jump(&mut self, _: PointRef<'_>) {}
 
     pub(crate) fn try_to_optimize<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 

@@ -77,7 +77,7 @@ impl Change<'_> {
 
     /// Forgets the jump of a point that is about to be removed, or whose text was freed. The text
     /// is not written. A task that reaches the detour later calls no handler.
-    pub(crate) fn forget(&mut self, point: PointRef<'_>) {
+    pub(crate) fn forget_jump(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump_decision.jump() {
             Arch::set_chain(&jump.detour, None);
             if jump.node.state().has_jump() {

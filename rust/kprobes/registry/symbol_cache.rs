@@ -13,6 +13,8 @@
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use super::optimizer::LastTargets;
 use super::prelude::*;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+use crate::sys::modules::Module;
 use crate::sys::symbols::{
     self,
     Function, //
@@ -28,9 +30,9 @@ pub(crate) struct SymbolCache {
     /// The branch targets of a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
-    /// Why the search of all text for branches has failed.
+    /// The module, or `None` for the kernel, whose text was searched for branches in vain, and why.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    pub(crate) search_failed: Option<NoJump>,
+    pub(crate) search_failed: Option<(Option<Module>, NoJump)>,
 }
 
 impl SymbolCache {

@@ -85,7 +85,8 @@ impl Instance {
     /// Returns the next older instance of the task.
     #[inline(always)]
     pub(super) fn older(&self) -> Option<&Self> {
-        // SAFETY: All instances in the list are taken, so they are not freed.
+        // SAFETY: The instance was in the list at an instant since preemption is off. If it was
+        // given back since then, it is freed no sooner than after a grace period.
         unsafe { Self::of(&self.older) }
     }
 
@@ -160,7 +161,7 @@ impl List {
     /// Returns the latest instance.
     #[inline(always)]
     pub(super) fn latest(&self) -> Option<&Instance> {
-        // SAFETY: All instances in the list are taken, so they are not freed.
+        // SAFETY: As in [`Instance::older`].
         unsafe { Instance::of(&self.0) }
     }
 

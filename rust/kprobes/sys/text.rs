@@ -40,8 +40,8 @@ impl Drop for Lock {
     }
 }
 
-/// Calls `cond_resched()`, between two pieces of long work. The caller holds no lock that other
-/// tasks need.
+/// Calls `cond_resched()`, between two pieces of long work. The caller holds the lock of the
+/// registry, for which other registrations wait, but not the text lock.
 pub(crate) fn cond_resched() {
     // SAFETY: The callers may sleep: they take the text lock before and after this.
     unsafe { bindings::rust_kprobes_cond_resched() };

@@ -11,7 +11,8 @@ use kernel::bindings;
 
 /// Queues a pass of the worker, in a few ticks, unless one is queued already. Does not wait for it.
 pub(crate) fn wake() {
-    // SAFETY: The callers hold a mutex or no lock, so they may take the spinlock of the workqueue.
+    // SAFETY: The callers hold a mutex or no lock, or are a callback of RCU. So none of them holds
+    // the spinlock of the workqueue.
     unsafe { bindings::rust_kprobes_wake_worker() };
 }
 

@@ -131,7 +131,7 @@ mod cases {
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
         let pinned = PreemptOff::new();
-        let mut pages = (0..).map_while(|number| slots::page(number, &pinned));
+        let mut pages = (0..).map_while(|number| slots::nth_page(number, &pinned));
         let of = pages.find_map(|(one, name)| (one == page).then_some(name));
         drop(pinned);
         drop(jump);
