@@ -110,6 +110,11 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
             }
         }
         Op::JumpTo(target) => target,
+        Op::Return(release) => {
+            let to = frame.pop();
+            release_arguments(release, frame);
+            canonical(to, frame)
+        }
         Op::JumpRegister(number) => canonical(frame.register(number), frame),
         Op::CallRegister(number) => call(canonical(frame.register(number), frame), next, frame),
         Op::JumpMemory(memory) => canonical(load(memory, next, frame)?, frame),
@@ -133,10 +138,14 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
         Some(Op::Continue) => next.get(),
         Some(Op::CallTo(target)) => call(target, next, frame),
         Some(Op::Return(release)) => {
+            let sp = frame.register(SP);
             let to = frame.pop();
-            let to = canonical(to, frame);
-            let sp = frame.register(SP).wrapping_add(u64::from(release));
-            frame.set_register(SP, sp);
+            if sign_extended(to, 48) != to {
+                // `canonical` calls a function.
+                frame.set_register(SP, sp);
+                return false;
+            }
+            release_arguments(release, frame);
             to
         }
         Some(Op::JumpIf(condition, distance)) => branch(condition, distance, next, frame.flags()),
@@ -144,6 +153,13 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl F
     };
     frame.set_ip(to);
     true
+}
+
+/// Pops the arguments of a function that returns.
+#[inline(always)]
+fn release_arguments(bytes: u16, frame: &mut impl Frame) {
+    let sp = frame.register(SP).wrapping_add(u64::from(bytes));
+    frame.set_register(SP, sp);
 }
 
 /// Returns `to` if it is canonical, else an address of the kernel's half: it must not be a user's.
@@ -351,6 +367,11 @@ mod tests {
             for code in [[0xff, 0xe1], [0xff, 0xd1]] {
                 assert!(run(&code, &mut frame) && frame.ip == ip);
             }
+            let sp = frame.sp();
+            frame.push(pointer);
+            // ret $8
+            assert!(run(&[0xc2, 8, 0], &mut frame) && frame.ip == ip);
+            assert_eq!(frame.sp(), sp.wrapping_add(8));
         }
     }
 
