@@ -202,7 +202,7 @@ mod cases {
     fn a_hit_takes_few_instructions() -> Result<(), NoJump> {
         let more = more(function!(rust_kprobes_test_plain))?;
         pr_info!("a hit through a jump takes {} instructions\n", more);
-        // Fewer than C's, which takes 94 in a kernel without these.
+        // C's takes 94, in a kernel without these. Ours takes up to 80 there.
         let longer = cfg!(any(
             CONFIG_KASAN,
             CONFIG_CFI,
@@ -212,7 +212,7 @@ mod cases {
         let most = if cfg!(CONFIG_RUST_KPROBES_CHECK_HANDLERS) {
             110
         } else {
-            94
+            81
         };
         assert!(more > 40 && (more < most || longer));
         Ok(())
