@@ -227,7 +227,7 @@ unsafe extern "C" fn kprobe_free_init_mem() {
     gone::init_text();
 }
 
-/// What return probes do when a module is unloaded.
+/// The hooks of return probes into the end of a module.
 #[cfg(CONFIG_MODULES)]
 const RETURN_PROBE_HOOKS: &gone::ReturnProbeHooks = &gone::ReturnProbeHooks {
     #[cfg(CONFIG_KRETPROBES)]

@@ -28,7 +28,8 @@ use crate::{
     table::Retired, //
 };
 
-/// What return probes do when a module goes, for a probe that may be that of a return probe.
+/// Hooks of return probes into the end of a module. Each gets a probe, which may be the entry of a
+/// return probe.
 #[cfg(CONFIG_MODULES)]
 pub(crate) struct ReturnProbeHooks {
     /// Returns whether the return probe uses memory or code that is freed.
