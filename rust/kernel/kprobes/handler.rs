@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The handlers that a client implements.
-//!
-//! A handler is called wherever the kernel executes the probed instruction: in interrupts, under
-//! locks, on all CPUs at once. Preemption is off, interrupts may be off. So a handler must not
-//! sleep, nor take a lock that probed code might hold. The type system does not know the context:
-//! functions of other interfaces that sleep compile in a handler, and `CONFIG_DEBUG_ATOMIC_SLEEP`
-//! reports them. Functions of this interface take a [`ProcessContext`](super::ProcessContext).
-//!
-//! Handlers have no receiver except their registration's state, which all of them share. So the
-//! state is [`Sync`], and changes by atomics, or under locks that only handlers take, with
-//! interrupts off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, so handlers cannot use it.
-//!
-//! If a probe is hit while a handler runs on the CPU, its handler is not called; the hit is counted
-//! as missed. So handlers and the functions that they call may be probed like other code.
+//! The handlers that a client implements. [The module](super#handlers) says what they may do.
 
 #[cfg(CONFIG_KRETPROBES)]
 use super::Return;
