@@ -195,7 +195,8 @@ def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = Fa
          **options: Any) -> Console:
     """Boot BUILT to its end; the console, or Died.
 
-    A guest that says nothing for SILENCE seconds hangs. OPTIONS are command()'s.
+    A guest that says nothing for SILENCE seconds hangs. OPTIONS are command()'s. The
+    console of the boot before, of the same kernel and name, stays in a file '.before'.
     """
     kind = accelerator(built, 'tcg' if icount else force)
     if built.has('KASAN'):
@@ -205,6 +206,9 @@ def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = Fa
     call = command(built, initramfs, icount=icount, kind=kind, cmdline=cmdline, **options)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists():
+        # A failure may come only once.
+        log.replace(f'{log}.before')
     console, started = Console(log, kind), time.monotonic()
     # The checkers that make a guest slow do so under emulation.
     slow = 4 if kind == 'tcg' and built.has('KASAN') else 1

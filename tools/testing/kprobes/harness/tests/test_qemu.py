@@ -94,6 +94,12 @@ class Recorded(Machine):
         self.assertIn(f'the whole console: {env.LOGS}/x86_64-c-test-kunit'
                       '.console', self.stderr.getvalue())
 
+    def test_console_of_the_boot_before_stays(self) -> None:
+        for word in 'first', 'second', 'third':
+            log = self.boot(f'echo {word}; echo {qemu.DONE}').log
+        self.assertEqual(log.with_suffix('.console.before').read_text(),
+                         f'second\n{qemu.DONE}\n')
+
     def test_each_way_to_die(self) -> None:
         for death in _DEATHS:
             console = qemu.Console(self.tmp)
