@@ -19,7 +19,7 @@ use crate::optimize::{
 };
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
-    Going,
+    FreedMemory,
     Module, //
 };
 #[cfg(CONFIG_DEBUG_FS)]
@@ -258,7 +258,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     };
     // SAFETY: By the precondition. `gone::module` forgets the module when it is unloaded.
     let module = unsafe { Module::from_c(module) };
-    let going = |init_only| Going { module, init_only };
+    let going = |init_only| FreedMemory { module, init_only };
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
             if check::module_coming(module).is_err() {

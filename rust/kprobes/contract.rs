@@ -231,8 +231,8 @@ pub(crate) unsafe trait Machine: Isa {
     /// Sets the instruction pointer to the address after ftrace's call at `at`.
     #[inline(always)]
     fn pass_ftrace(registers: &mut Registers, at: TextAddr) {
-        let behind = at.get().wrapping_add(Self::FTRACE_LEN);
-        Self::set_ip(registers, TextAddr::new(behind));
+        let next = at.get().wrapping_add(Self::FTRACE_LEN);
+        Self::set_ip(registers, TextAddr::new(next));
     }
 
     /// If the condition of the instruction fails, sets the registers to continue after it, and
@@ -387,8 +387,8 @@ pub(crate) unsafe trait Jumps: Machine {
     /// original ones.
     fn recover_jump(at: TextAddr, detour: &Self::Detour, from: TextAddr, code: &mut [u8]) {
         for (&original, addr) in Self::overwritten(detour).iter().zip(at.get()..) {
-            let into = addr.checked_sub(from.get());
-            if let Some(byte) = into.and_then(|into| code.get_mut(into as usize)) {
+            let offset = addr.checked_sub(from.get());
+            if let Some(byte) = offset.and_then(|offset| code.get_mut(offset as usize)) {
                 *byte = original;
             }
         }

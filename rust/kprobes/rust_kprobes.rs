@@ -54,7 +54,7 @@
 //! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/copies.rs`, then `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
-//! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `Pool::take()`, `Slot::drop()` |
+//! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |
 //! | `collect_garbage_slots()` | `slots.rs`: `expired()`, `free_unused()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
@@ -70,7 +70,7 @@
 //! | `struct arch_specific_insn` | `arch/*/kprobes/prepare.rs`: `ArchInsn` |
 //! | `struct arch_optimized_insn` | `arch/*/kprobes/jump.rs`: `Detour` |
 //! | `struct kprobe_ctlblk` | `sys/this_cpu.rs`: `CpuHits` |
-//! | `struct kprobe_insn_cache` | `slots.rs`: `Pool` |
+//! | `struct kprobe_insn_cache` | `slots.rs`: `SlotPool` |
 //! | `struct rethook` | `returns/pool.rs`: `Pool` |
 
 // Without one of these options, some code is unused. Only x86 uses all code: on other architectures

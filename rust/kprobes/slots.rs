@@ -23,7 +23,7 @@
 //! - If a copy ends in a jump, or the slot has a detour, a task may have been preempted in the
 //!   slot. The slot is free after a grace period of Tasks RCU (`call_rcu_tasks()`). That may take
 //!   long, so each pool counts the slots that wait. At a limit it allows no more jumps: see
-//!   [`may_end_in_jump`](Pool::may_end_in_jump).
+//!   [`may_end_in_jump`](SlotPool::may_end_in_jump).
 //!
 //! [`free_unused`] frees the pages that have no slot in use, at the end of each unregistration and
 //! of each pass of the worker, which a slot that has waited wakes. Changing the protection of a
@@ -84,7 +84,7 @@ pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 const MAX_PENDING: usize = 256 * COUNT;
 
 /// The pool of copies of instructions.
-pub(crate) static COPIES: Pool = Pool::new(
+pub(crate) static COPIES: SlotPool = SlotPool::new(
     bindings::KPROBE_INSN_PAGE_SYM,
     Writer::of(&COPIES.table),
     1,
@@ -93,7 +93,7 @@ pub(crate) static COPIES: Pool = Pool::new(
 
 /// The pool of detours. They are made and freed in batches. Freeing a page interrupts all CPUs more
 /// often than removing all jumps to it, so the pool keeps at least four pages.
-pub(crate) static DETOURS: Pool = Pool::new(
+pub(crate) static DETOURS: SlotPool = SlotPool::new(
     bindings::KPROBE_OPTINSN_PAGE_SYM,
     Writer::of(&DETOURS.table),
     2,
@@ -113,7 +113,7 @@ pub(crate) fn may_cover(at: TextAddr) -> bool {
 }
 
 /// All slots of one kind.
-pub(crate) struct Pool {
+pub(crate) struct SlotPool {
     table: Table<Page>,
     /// The name of a page's symbol in kallsyms and in perf, which ends with NUL.
     name: &'static [u8],
@@ -129,7 +129,7 @@ pub(crate) struct Pool {
     pages: Guarded<(Writer<Page>, TextAddr)>,
 }
 
-impl Pool {
+impl SlotPool {
     const fn new(name: &'static [u8], writer: Writer<Page>, words: usize, min: usize) -> Self {
         Self {
             table: Table::empty(),
@@ -176,10 +176,10 @@ impl Pool {
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
     /// The word is the address of the instruction, or the value of [`Slot::set_origin`].
     pub(crate) fn origin(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
-        let (index, into) = slot_and_offset(at);
+        let (index, offset) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
         let origin = page.words(index).first()?.load(Ordering::Relaxed);
-        (origin != 0).then_some((origin, into))
+        (origin != 0).then_some((origin, offset))
     }
 
     fn page<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a Page> {
@@ -218,13 +218,13 @@ impl Pool {
 /// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
 /// numbers of others.
 pub(crate) fn nth_page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
-    let pages = |pool: &'static Pool| pool.table.iter(pinned).map(|page| (page.at, pool.name));
+    let pages = |pool: &'static SlotPool| pool.table.iter(pinned).map(|page| (page.at, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
 /// Returns how many slots wait for Tasks RCU, as tasks may be in them.
 pub(crate) fn pending() -> usize {
-    let pending = |pool: &Pool| pool.pending.load(Ordering::Relaxed);
+    let pending = |pool: &SlotPool| pool.pending.load(Ordering::Relaxed);
     pending(&COPIES).wrapping_add(pending(&DETOURS))
 }
 
@@ -253,9 +253,9 @@ pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &PreemptOff) -> &C
 
 /// Returns the original address if `at` is in a copy of an instruction.
 pub(crate) fn original(at: TextAddr, pinned: &PreemptOff) -> Option<TextAddr> {
-    let (origin, into) = COPIES.origin(at, pinned)?;
-    let into = into % COPY_LEN as u64;
-    Some(TextAddr::new((origin as u64).wrapping_add(into)))
+    let (origin, offset) = COPIES.origin(at, pinned)?;
+    let offset = offset % COPY_LEN as u64;
+    Some(TextAddr::new((origin as u64).wrapping_add(offset)))
 }
 
 /// Returns the number of the slot that has `at` in its page, and the offset of `at` in the slot.
@@ -271,7 +271,7 @@ fn slot_and_offset(at: TextAddr) -> (usize, u64) {
 /// `code` is a page from `execmem_alloc()` that this value frees.
 pub(crate) struct Page {
     code: NonNull<c_void>,
-    pool: &'static Pool,
+    pool: &'static SlotPool,
     bits: Bits,
     /// Belongs to the caller of [`Page::call_rcu_tasks`], and then to Tasks RCU.
     callback: Opaque<bindings::callback_head>,
@@ -285,7 +285,7 @@ unsafe impl Send for Page {}
 unsafe impl Sync for Page {}
 
 impl Page {
-    fn new(pool: &'static Pool) -> Result<Self, Refusal> {
+    fn new(pool: &'static SlotPool) -> Result<Self, Refusal> {
         let mut words = KVec::new();
         for _ in 0..COUNT.wrapping_mul(pool.words) {
             words.push(AtomicUsize::new(0), GFP_KERNEL)?;
@@ -493,7 +493,7 @@ mod tests {
     const ORIGIN: TextAddr = TextAddr::new(0xffff_ffff_8100_0000);
 
     /// Takes `count` slots.
-    fn take(pool: &'static Pool, count: usize) -> Result<KVec<Slot>, Refusal> {
+    fn take(pool: &'static SlotPool, count: usize) -> Result<KVec<Slot>, Refusal> {
         let mut slots = KVec::with_capacity(count, GFP_KERNEL).map_err(|_| Refusal::NoMemory)?;
         for _ in 0..count {
             let pushed = slots.push(pool.take(ORIGIN)?, GFP_KERNEL);
@@ -502,22 +502,22 @@ mod tests {
         Ok(slots)
     }
 
-    fn free_unused(pool: &Pool) {
+    fn free_unused(pool: &SlotPool) {
         let mut retired = Retired::new();
         pool.free_unused(&mut retired);
         retired.wait();
     }
 
-    fn pages(pool: &Pool) -> usize {
+    fn pages(pool: &SlotPool) -> usize {
         pool.pages.lock().0.len()
     }
 
-    fn has_unused(pool: &Pool) -> bool {
+    fn has_unused(pool: &SlotPool) -> bool {
         pool.has_unused.load(Ordering::Relaxed)
     }
 
     /// Gives back the pages that are left.
-    fn close(pool: &Pool) -> Result<(), Refusal> {
+    fn close(pool: &SlotPool) -> Result<(), Refusal> {
         let writer = &mut pool.pages.lock().0;
         let first = |writer: &Writer<Page>| writer.iter().next().map(|page| page.at);
         while let Some(base) = first(writer) {
@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn a_page_is_made_only_when_all_are_full() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(b"one\0", Writer::of(&POOL.table), 1, 1);
+        static POOL: SlotPool = SlotPool::new(b"one\0", Writer::of(&POOL.table), 1, 1);
         let (first, second) = (take(&POOL, COUNT)?, take(&POOL, 1)?);
         assert_eq!(pages(&POOL), 2);
         drop(first);
@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn pages_without_a_slot_in_use_are_given_back() -> Result<(), Refusal> {
-        static POOL: Pool = Pool::new(b"two\0", Writer::of(&POOL.table), 2, 4);
+        static POOL: SlotPool = SlotPool::new(b"two\0", Writer::of(&POOL.table), 2, 4);
         let many = PAGES * COUNT;
         let (some, kept) = (take(&POOL, many)?, take(&POOL, 1)?);
         free_unused(&POOL);

@@ -198,13 +198,18 @@ impl<'a> Array<'a> {
         if *found == at {
             return Some((index, found));
         }
-        self.seek_behind(at, index, found)
+        self.seek_further(at, index, found)
     }
 
     /// Continues [`seek`](Self::seek) after word number `index`, which points to `found`. Out of
     /// line, as most lookups end at the first word.
     #[inline(never)]
-    fn seek_behind(self, at: TextAddr, index: usize, mut found: &'a TextAddr) -> Option<Found<'a>> {
+    fn seek_further(
+        self,
+        at: TextAddr,
+        index: usize,
+        mut found: &'a TextAddr,
+    ) -> Option<Found<'a>> {
         let mut next = index;
         // The loop ends: more than half of the words are empty.
         while !core::ptr::eq(found, &EMPTY) {

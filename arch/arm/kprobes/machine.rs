@@ -15,13 +15,6 @@
 //! executes the instruction in the handler of the exception, with the registers of its task.
 
 use super::{
-    frame::{
-        psr as saved_psr,
-        set_psr,
-        Interrupted,
-        PC,
-        SP, //
-    },
     isa::{
         boundary,
         emulate::Emulation,
@@ -33,6 +26,13 @@ use super::{
         ArchInsn,
         Run, //
     }, //
+    saved_regs::{
+        psr as saved_psr,
+        set_psr,
+        Interrupted,
+        PC,
+        SP, //
+    },
 };
 use crate::{
     contract::{
@@ -215,8 +215,8 @@ unsafe impl Machine for Arm {
 
     #[inline(always)]
     fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
-        let behind = |slot: &Slot| slot.at().get().wrapping_add(prepared.len());
-        prepared.slot().map(behind) == Some(Self::hit_at(registers).get())
+        let end = |slot: &Slot| slot.at().get().wrapping_add(prepared.len());
+        prepared.slot().map(end) == Some(Self::hit_at(registers).get())
     }
 
     #[inline(always)]

@@ -7,7 +7,6 @@
 //! undefined instructions.
 
 mod entry;
-mod frame;
 mod isa;
 mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -16,5 +15,6 @@ mod machine;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
+mod saved_regs;
 
 pub(crate) use machine::Arm as Arch;

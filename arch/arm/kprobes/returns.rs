@@ -7,12 +7,12 @@
 //! by the frame pointer, which not every function sets up.
 
 use super::{
-    frame::{
+    machine::Arm, //
+    saved_regs::{
         LR,
         PC,
         SP, //
     },
-    machine::Arm, //
 };
 use crate::{
     contract::Returns,

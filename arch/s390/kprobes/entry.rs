@@ -6,12 +6,12 @@
 //! `__do_pgm_check()` calls it before it turns interrupts on, so the task stays on its CPU.
 
 use super::{
-    frame::Trapped,
     isa::{
         BREAKPOINT,
         S390, //
     },
     machine::PAGE_FAULT, //
+    saved_regs::SavedRegs,
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::contract::Jumps;
@@ -56,7 +56,7 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
         // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
         let is_breakpoint =
-            Trapped::of(registers).interruption() == (OPERATION, BREAKPOINT.len() as u32);
+            SavedRegs::of(registers).interruption() == (OPERATION, BREAKPOINT.len() as u32);
         is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
     };
     // SAFETY: By the precondition, interrupts are off.
@@ -86,16 +86,16 @@ fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bo
         count_step_fault();
         return false;
     }
-    let (code, len) = Trapped::of(registers).interruption();
+    let (code, len) = SavedRegs::of(registers).interruption();
     // The codes that C passes to `do_exception()`. The first one leaves the PSW after the
     // instruction, which is to run again if a handler has resolved the fault.
     if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
-        let behind = if code == 0x04 { u64::from(len) } else { 0 };
-        S390::set_ip(registers, TextAddr::new(at.get().wrapping_sub(behind)));
+        let passed = if code == 0x04 { u64::from(len) } else { 0 };
+        S390::set_ip(registers, TextAddr::new(at.get().wrapping_sub(passed)));
         let resolved = fault::handle_fault(registers, PAGE_FAULT as c_int, pinned);
         if !resolved {
             let at = S390::ip(registers);
-            S390::set_ip(registers, TextAddr::new(at.get().wrapping_add(behind)));
+            S390::set_ip(registers, TextAddr::new(at.get().wrapping_add(passed)));
         }
         return resolved;
     }

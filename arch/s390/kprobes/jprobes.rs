@@ -7,8 +7,8 @@
 //! its arguments, and those of the function do not change.
 
 use super::{
-    frame::Trapped,
     isa::S390, //
+    saved_regs::SavedRegs,
 };
 use crate::{
     contract::JprobeOps,
@@ -23,7 +23,7 @@ unsafe impl JprobeOps for S390 {
     fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
         // The rest is about the interruption.
         let kept = Self::jprobe_state(pinned).registers.get();
-        let (kept, registers) = (Trapped::of(&kept), Trapped::of_mut(registers));
+        let (kept, registers) = (SavedRegs::of(&kept), SavedRegs::of_mut(registers));
         (registers.mask, registers.ip) = (kept.mask, kept.ip);
         registers.gprs = kept.gprs;
     }

@@ -192,13 +192,13 @@ unsafe impl Jumps for S390 {
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (place, into) = DETOURS.origin(at, pinned)?;
-        let (behind, taken) = match into {
+        let (place, offset) = DETOURS.origin(at, pinned)?;
+        let (passed, taken) = match offset {
             0 | COPIED => (0, 0),
             BACK => (LEN, 0),
             _ => (0, FRAME),
         };
-        Some((TextAddr::new(place.wrapping_add(behind) as u64), taken))
+        Some((TextAddr::new(place.wrapping_add(passed) as u64), taken))
     }
 
     fn is_jump(code: &[u8]) -> bool {

@@ -13,7 +13,6 @@
 
 use super::{
     exrl_targets,
-    frame::Trapped,
     isa::{
         BREAKPOINT, //
         S390,
@@ -23,6 +22,7 @@ use super::{
         ArchInsn,
         Run, //
     }, //
+    saved_regs::SavedRegs,
 };
 use crate::{
     contract::{
@@ -118,17 +118,17 @@ unsafe impl Machine for S390 {
 
     #[inline(always)]
     fn ip(registers: &Registers) -> TextAddr {
-        TextAddr::new(Trapped::of(registers).ip as u64)
+        TextAddr::new(SavedRegs::of(registers).ip as u64)
     }
 
     #[inline(always)]
     fn set_ip(registers: &mut Registers, ip: TextAddr) {
-        Trapped::of_mut(registers).ip = ip.get() as usize;
+        SavedRegs::of_mut(registers).ip = ip.get() as usize;
     }
 
     #[inline(always)]
     fn sp(registers: &mut Registers) -> &mut usize {
-        &mut Trapped::of_mut(registers).gprs[15]
+        &mut SavedRegs::of_mut(registers).gprs[15]
     }
 
     /// As C does, and unlike a breakpoint: shows the entry itself.
@@ -141,14 +141,14 @@ unsafe impl Machine for S390 {
 
     #[inline(always)]
     fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
-        let frame = Trapped::of_mut(registers);
+        let regs = SavedRegs::of_mut(registers);
         let emulated = match &prepared.run {
-            Run::Branch(branch) => branch.run(prepared.at, frame),
+            Run::Branch(branch) => branch.run(prepared.at, regs),
             Run::OpenPerCpu(register) => {
-                frame.percpu_register = *register;
+                regs.percpu_register = *register;
                 Some(prepared.next())
             }
-            Run::SystemMask(code) => frame.system_mask(*code).then(|| prepared.next()),
+            Run::SystemMask(code) => regs.system_mask(*code).then(|| prepared.next()),
             Run::Copy => None,
         };
         let (next, to) = match (&prepared.slot, emulated) {
@@ -156,13 +156,13 @@ unsafe impl Machine for S390 {
                 (Next::Redirected, slot.jump_copy())
             }
             (Some(slot), None) => {
-                let saved = frame.mask;
-                frame.mask &= !INTERRUPTS;
+                let saved = regs.mask;
+                regs.mask &= !INTERRUPTS;
                 (Next::Stepping(saved), slot.at())
             }
             (_, to) => (Next::Emulated, to.unwrap_or(prepared.at)),
         };
-        frame.ip = to.get() as usize;
+        regs.ip = to.get() as usize;
         next
     }
 
@@ -174,31 +174,31 @@ unsafe impl Machine for S390 {
     #[inline(always)]
     fn ends_step(prepared: &ArchInsn, registers: &Registers) -> bool {
         let trapped_at = Self::hit_at(registers).get();
-        let behind = |at: TextAddr| at.get().wrapping_add(prepared.len.into());
-        prepared.stepped().map(behind) == Some(trapped_at)
+        let end = |at: TextAddr| at.get().wrapping_add(prepared.len.into());
+        prepared.stepped().map(end) == Some(trapped_at)
     }
 
     #[inline(always)]
     fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
-        let frame = Trapped::of_mut(registers);
+        let regs = SavedRegs::of_mut(registers);
         if !matches!(prepared.run, Run::Copy) {
-            frame.mask = saved;
-            frame.ip = prepared.at.get() as usize;
+            regs.mask = saved;
+            regs.ip = prepared.at.get() as usize;
             return AfterStep::Again;
         }
-        frame.mask |= saved & INTERRUPTS;
-        frame.ip = prepared.next().get() as usize;
+        regs.mask |= saved & INTERRUPTS;
+        regs.ip = prepared.next().get() as usize;
         AfterStep::Done
     }
 
     fn faults_in_step(prepared: &ArchInsn, registers: &Registers) -> bool {
-        into_copy(prepared, registers).is_some()
+        offset_in_copy(prepared, registers).is_some()
     }
 
     fn undo_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) {
-        let into = into_copy(prepared, registers).unwrap_or_default();
-        Trapped::of_mut(registers).mask |= saved & INTERRUPTS;
-        let at = prepared.at.get().wrapping_add(into);
+        let offset = offset_in_copy(prepared, registers).unwrap_or_default();
+        SavedRegs::of_mut(registers).mask |= saved & INTERRUPTS;
+        let at = prepared.at.get().wrapping_add(offset);
         Self::set_ip(registers, TextAddr::new(at));
     }
 }
@@ -206,10 +206,10 @@ unsafe impl Machine for S390 {
 /// If the CPU is at the stepped code, or after it, which is where a fault of the code leaves the
 /// PSW, returns the distance.
 #[inline(always)]
-fn into_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
+fn offset_in_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
     let copy = prepared.stepped()?.get();
-    let into = S390::ip(registers).get().wrapping_sub(copy);
-    (into == 0 || into == prepared.len.into()).then_some(into)
+    let offset = S390::ip(registers).get().wrapping_sub(copy);
+    (offset == 0 || offset == prepared.len.into()).then_some(offset)
 }
 
 /// Replaces the first halfword of each instruction, and returns when every CPU sees that.

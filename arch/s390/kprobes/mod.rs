@@ -8,7 +8,6 @@
 
 mod entry;
 mod exrl_targets;
-mod frame;
 mod isa;
 mod jprobes;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -17,5 +16,6 @@ mod machine;
 mod prepare;
 #[cfg(all(CONFIG_KRETPROBES, not(CONFIG_RUST_KPROBES_STAND_IN_RETURNS)))]
 mod returns;
+mod saved_regs;
 
 pub(crate) use isa::S390 as Arch;

@@ -139,8 +139,8 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
     let stepped = moved(slot.at())?.then(&BREAKPOINT)?;
     if boosts {
         let second = slot.jump_copy();
-        let behind = second.after(len as u64)?;
-        let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, behind)?;
+        let end = second.after(len as u64)?;
+        let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, end)?;
         let boosted = moved(second)?.then(&back.bytes())?;
         // SAFETY: The slot was taken above, and has room for both copies.
         unsafe { machine::poke(second, boosted.bytes(), text) };

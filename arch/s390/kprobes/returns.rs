@@ -5,8 +5,8 @@
 //! C counterpart: [`arch/s390/kernel/rethook.c`](srctree/arch/s390/kernel/rethook.c).
 
 use super::{
-    frame::Trapped,
     isa::S390, //
+    saved_regs::SavedRegs,
 };
 use crate::{
     contract::Returns,
@@ -21,27 +21,27 @@ const LINK: usize = 14;
 unsafe impl Returns for S390 {
     #[inline(always)]
     fn return_frame(registers: &Registers) -> usize {
-        Trapped::of(registers).gprs[15]
+        SavedRegs::of(registers).gprs[15]
     }
 
     #[inline(always)]
     unsafe fn returns_to(registers: &Registers) -> usize {
-        Trapped::of(registers).gprs[LINK]
+        SavedRegs::of(registers).gprs[LINK]
     }
 
     #[inline(always)]
     unsafe fn hook_return(registers: &mut Registers) {
-        Trapped::of_mut(registers).gprs[LINK] = Self::trampoline();
+        SavedRegs::of_mut(registers).gprs[LINK] = Self::trampoline();
     }
 
     #[inline(always)]
     fn show_return_address(registers: &mut Registers, to: usize) {
-        Trapped::of_mut(registers).ip = to;
+        SavedRegs::of_mut(registers).ip = to;
     }
 
     #[inline(always)]
     unsafe fn unhook_return(registers: &mut Registers, to: usize) {
-        let registers = Trapped::of_mut(registers);
+        let registers = SavedRegs::of_mut(registers);
         registers.ip = to;
         registers.gprs[LINK] = to;
     }

@@ -10,7 +10,7 @@
 //! srctree/arch/x86/kernel/kprobes/core.c) of kernels up to 4.14.
 
 use super::isa::{
-    frame::flag,
+    regs::flag,
     X86, //
 };
 use crate::{

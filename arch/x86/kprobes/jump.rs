@@ -245,13 +245,13 @@ unsafe impl Jumps for X86 {
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (noted, into) = DETOURS.origin(at, pinned)?;
+        let (noted, offset) = DETOURS.origin(at, pinned)?;
         let place = i64::from(noted as u32 as i32) as u64;
         let map = InsnMap((noted as u64 >> u32::BITS) as u32);
-        let (to, pushed) = match map.origin(into)? {
+        let (to, pushed) = match map.origin(offset)? {
             Origin::Region(here, pushed) => (TextAddr::new(place.wrapping_add(here)), pushed),
             Origin::Callee(jump) => {
-                let jump = at.get().wrapping_sub(into).wrapping_add(jump);
+                let jump = at.get().wrapping_sub(offset).wrapping_add(jump);
                 // SAFETY: The jump is in the detour that has `at`, and RCU keeps its page.
                 (unsafe { target(TextAddr::new(jump)) }, 0)
             }
@@ -270,11 +270,11 @@ unsafe impl Jumps for X86 {
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
 fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
-    let (Some((_, tail)), Ok(behind)) = (detour.overwritten.split_first(), at.after(1)) else {
+    let (Some((_, tail)), Ok(after)) = (detour.overwritten.split_first(), at.after(1)) else {
         return;
     };
     // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
-    unsafe { poke::write(behind, tail, text) };
+    unsafe { poke::write(after, tail, text) };
     if let Ok(jump) = detour.jump(at) {
         let mut now = detour.overwritten;
         now[0] = encode::INT3;
@@ -288,11 +288,11 @@ fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
 ///
 /// `jump` is the address of a jump in a page of slots, which is not freed meanwhile.
 unsafe fn target(jump: TextAddr) -> TextAddr {
-    let behind = jump.get().wrapping_add(encode::JUMP_LEN as u64);
-    let word = behind.wrapping_sub(size_of::<i32>() as u64);
+    let end = jump.get().wrapping_add(encode::JUMP_LEN as u64);
+    let word = end.wrapping_sub(size_of::<i32>() as u64);
     let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
     // SAFETY: By the precondition the number can be read. A writer may change it meanwhile, which
     // makes the target wrong.
     let distance = unsafe { word.read_unaligned() };
-    TextAddr::new(behind.wrapping_add_signed(distance.into()))
+    TextAddr::new(end.wrapping_add_signed(distance.into()))
 }

@@ -12,12 +12,11 @@
 //! C counterpart: [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    frame::Trapped,
     isa::{
         self,
         emulate,
         encode,
-        frame::flag,
+        regs::flag,
         X86, //
     },
     poke,
@@ -25,6 +24,7 @@ use super::{
         self,
         ArchInsn, //
     }, //
+    saved_regs::SavedRegs,
 };
 use crate::{
     contract::{
@@ -191,8 +191,8 @@ unsafe impl Machine for X86 {
             }
             _ => {
                 // SAFETY: The core passes the registers of the trap that this CPU handles.
-                let frame = unsafe { Trapped::of(registers) };
-                match emulate::emulate_common(&prepared.op, next, frame) {
+                let regs = unsafe { SavedRegs::of(registers) };
+                match emulate::emulate_common(&prepared.op, next, regs) {
                     true => Next::Emulated,
                     false => run_slow(prepared, registers),
                 }
@@ -254,8 +254,8 @@ fn starts_with_endbr(_function: TextAddr) -> bool {
 fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
     let done = prepared.op.is_some_and(|op| {
         // SAFETY: As in `run`.
-        let frame = unsafe { Trapped::of(registers) };
-        emulate::emulate(&op, prepared.next, frame).is_ok()
+        let regs = unsafe { SavedRegs::of(registers) };
+        emulate::emulate(&op, prepared.next, regs).is_ok()
     });
     match &prepared.slot {
         Some(slot) if !done => {

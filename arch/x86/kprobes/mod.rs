@@ -6,9 +6,9 @@
 //! `jump` and `returns` use the CPU and its text. [`entry`] has the entry of the breakpoint trap.
 
 mod entry;
-mod frame;
 mod isa;
 mod jprobes;
+mod saved_regs;
 // Without machine code on the host, tests there do not use this module.
 #[cfg(all(CONFIG_RUST_KPROBES_JUMPS, not(CONFIG_RUST_KPROBES_STAND_IN)))]
 mod jump;

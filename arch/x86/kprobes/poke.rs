@@ -44,22 +44,22 @@ pub(super) fn tell_perf(at: TextAddr, before: &[u8], after: &[u8]) {
     unsafe { bindings::perf_event_text_poke(place, old, before.len(), new, after.len()) };
 }
 
-/// Writes code to a slot that no CPU executes yet, `into` bytes from its start, and tells perf.
-pub(super) fn write_slot(slot: &mut Slot, into: usize, code: &Code, text: &mut text::Lock) {
-    let at = TextAddr::new(slot.at().get().wrapping_add(into as u64));
-    // No code is longer than the part of the slot from `into` on. If it were, it would be cut.
-    let room = SLOT_LEN.saturating_sub(into).min(code.bytes().len());
+/// Writes code to a slot that no CPU executes yet, `offset` bytes from its start, and tells perf.
+pub(super) fn write_slot(slot: &mut Slot, offset: usize, code: &Code, text: &mut text::Lock) {
+    let at = TextAddr::new(slot.at().get().wrapping_add(offset as u64));
+    // No code is longer than the part of the slot from `offset` on. If it were, it would be cut.
+    let room = SLOT_LEN.saturating_sub(offset).min(code.bytes().len());
     let code = code.bytes().get(..room).unwrap_or_default();
     tell_perf(at, &[], code);
     // SAFETY: The bytes are in the slot, which is the caller's.
     unsafe { write(at, code, text) };
 }
 
-/// Tells perf that `len` bytes of a slot's code, `into` bytes from its start, will be freed.
-pub(super) fn tell_perf_freed(slot: &Slot, into: usize, len: usize) {
-    let at = (slot.at().get() as usize).wrapping_add(into);
+/// Tells perf that `len` bytes of a slot's code, `offset` bytes from its start, will be freed.
+pub(super) fn tell_perf_freed(slot: &Slot, offset: usize, len: usize) {
+    let at = (slot.at().get() as usize).wrapping_add(offset);
     let place: *mut c_void = core::ptr::with_exposed_provenance_mut(at);
-    let (old, len) = (place.cast_const(), len.min(SLOT_LEN.saturating_sub(into)));
+    let (old, len) = (place.cast_const(), len.min(SLOT_LEN.saturating_sub(offset)));
     // SAFETY: The bytes are in the slot, which is given back after this.
     unsafe { bindings::perf_event_text_poke(place, old, len, core::ptr::null(), 0) };
 }

@@ -9,8 +9,8 @@
 //! C counterpart: [`arch/x86/kernel/rethook.c`](srctree/arch/x86/kernel/rethook.c).
 
 use super::{
-    frame,
     isa::X86, //
+    saved_regs,
 };
 use crate::{
     contract::Returns,
@@ -62,7 +62,7 @@ unsafe impl Returns for X86 {
 
     #[inline(always)]
     fn frame_returned(registers: &mut Registers) -> usize {
-        frame::return_address(registers).addr()
+        saved_regs::return_address(registers).addr()
     }
 
     #[inline(always)]
@@ -91,7 +91,7 @@ unsafe impl Returns for X86 {
         // The trampoline ends with a return. All registers are restored by then, so it takes the
         // flags from the stack: from the place of `ss`, next to the return address.
         registers.__bindgen_anon_2.ssx = registers.flags as u64;
-        let place = frame::return_address(registers);
+        let place = saved_regs::return_address(registers);
         // SAFETY: By the precondition the trampoline has saved the registers, and it has pushed its
         // own address to that place.
         unsafe { place.write(to) };

@@ -33,8 +33,8 @@ impl From<Refusal> for Error {
             | Refusal::Transaction
             | Refusal::Waits
             | Refusal::LetsNextWait
-            | Refusal::MovesCpuData
-            | Refusal::MovesTraps
+            | Refusal::ChangesCpuBase
+            | Refusal::ChangesVectors
             | Refusal::OperandSize
             | Refusal::UnsavedRegister
             | Refusal::BoundToPlace => unfit(EOPNOTSUPP),

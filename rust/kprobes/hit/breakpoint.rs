@@ -56,8 +56,9 @@ pub(crate) fn count_step_fault() {
 /// Handles a hit of a probe's breakpoint. Returns false, and does nothing, if the breakpoint is not
 /// a probe's.
 ///
-/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. The only
-/// call on this path is that of the handler. Other hits are handled out of line.
+/// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. For most
+/// instructions this path calls the handler and, where a per-CPU variable has no instruction of its
+/// own, the function that finds it. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     if Arch::handles_hit(pinned) {
@@ -218,7 +219,7 @@ fn try_end_step(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     let end = Arch::after_step(prepared, registers, hit.saved);
     if hit.phase == Phase::Stepping && end == AfterStep::Done {
         cpu.now.set(Hit {
-            phase: Phase::Handling,
+            phase: Phase::NotStepping,
             ..hit
         });
         match point.probes.single() {
@@ -250,7 +251,7 @@ pub(super) fn end_step(cpu: &CpuHits, phase: Phase, pinned: &PreemptOff) {
         Arch::set_current_probe(outer_probe, pinned);
     } else {
         cpu.now.set(Hit {
-            phase: Phase::Handling,
+            phase: Phase::NotStepping,
             ..cpu.now.get()
         });
         Arch::set_current_probe(None, pinned);

@@ -56,7 +56,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<Te
     Arch::restore_jprobe(registers, pinned);
     Arch::jprobe_state(pinned).end_handler();
     cpu.now.set(Hit {
-        phase: Phase::Handling,
+        phase: Phase::NotStepping,
         ..hit
     });
     Some(hit.at)

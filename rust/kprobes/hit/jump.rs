@@ -12,7 +12,7 @@ use crate::{
     registry::prelude::*,
     sys::probe::chain::{
         Chain,
-        List,
+        ChainIter,
         Summary, //
     }, //
 };
@@ -43,7 +43,7 @@ pub(crate) fn handle_jump(probes: &Chain, registers: &mut Registers, pinned: &Pr
 fn call_each(newest: &Probe, registers: &mut Registers, pinned: &PreemptOff) {
     // No probe has a fault handler, so the newest one can be the current probe for all.
     Arch::set_current_probe(Some(newest.as_current()), pinned);
-    List::from(newest).for_each(|probe| {
+    ChainIter::from(newest).for_each(|probe| {
         if probe.has_pre_handler() {
             probe.call_pre_handler(registers);
         } else {

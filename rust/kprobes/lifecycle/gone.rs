@@ -22,7 +22,7 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 use crate::{
     sys::{
-        modules::Going,
+        modules::FreedMemory,
         report, //
     },
     table::Retired, //
@@ -33,22 +33,22 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 pub(crate) struct ReturnProbeHooks {
     /// Returns whether the return probe uses memory or code that is freed.
-    pub(crate) uses_freed: fn(&Probe, &Going) -> bool,
+    pub(crate) uses_freed: fn(&Probe, &FreedMemory) -> bool,
     /// Is called before the probe is unregistered.
     pub(crate) on_unregister: fn(&Probe),
 }
 
 /// Handles the end of a module, or of its init text only.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module(going: Going, hooks: &ReturnProbeHooks) {
+pub(crate) fn module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
     let mut retired = Retired::new();
     let mut registry = Registry::lock();
-    kill_points(&mut registry.change(), |at| going.has(at));
-    registry.images.forget(going.module);
-    if !going.init_only {
-        registry.modules.remove(going.module);
+    kill_points(&mut registry.change(), |at| freed.has(at));
+    registry.images.forget(freed.module);
+    if !freed.init_only {
+        registry.modules.remove(freed.module);
     }
-    let forgotten = ForgottenProbes { going, hooks };
+    let forgotten = ForgottenProbes { freed, hooks };
     if forgotten.disable(&registry) {
         forgotten.remove(&mut registry, &mut retired);
         drop(registry);
@@ -59,10 +59,10 @@ pub(crate) fn module(going: Going, hooks: &ReturnProbeHooks) {
 /// Handles the end of a module if its load failed before the last notifier was called: the last
 /// notifier is not called for the end either.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn load_failed(going: Going, hooks: &ReturnProbeHooks) {
-    let is_early = Registry::lock().images.is_unsorted(going.module);
+pub(crate) fn load_failed(freed: FreedMemory, hooks: &ReturnProbeHooks) {
+    let is_early = Registry::lock().images.is_unsorted(freed.module);
     if is_early {
-        module(going, hooks);
+        module(freed, hooks);
     }
 }
 
@@ -90,7 +90,7 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
 /// The probes that a module has forgotten to unregister.
 #[cfg(CONFIG_MODULES)]
 struct ForgottenProbes<'a> {
-    going: Going,
+    freed: FreedMemory,
     hooks: &'a ReturnProbeHooks,
 }
 
@@ -98,12 +98,12 @@ struct ForgottenProbes<'a> {
 impl ForgottenProbes<'_> {
     /// Returns the forgotten probes of a point.
     fn of<'p>(&'p self, point: &'p Point) -> impl Iterator<Item = &'p Probe> {
-        let is_freed = |at| self.going.has(at);
+        let is_freed = |at| self.freed.has(at);
         point.probes.iter().filter(move |probe| {
             let jprobe = probe.jprobe();
             probe.uses_freed(is_freed)
                 || jprobe.is_some_and(|jprobe| is_freed(jprobe.handler()))
-                || (self.hooks.uses_freed)(probe, &self.going)
+                || (self.hooks.uses_freed)(probe, &self.freed)
         })
     }
 
@@ -112,7 +112,7 @@ impl ForgottenProbes<'_> {
         let mut any = false;
         for point in registry.points.iter() {
             for probe in self.of(point.point) {
-                report::forgotten(&self.going, probe);
+                report::forgotten(&self.freed, probe);
                 point.probes.set_flag(probe, Flag::Disabled, true);
                 any = true;
             }

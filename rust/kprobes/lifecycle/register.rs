@@ -103,7 +103,7 @@ fn register_one(
         batch.cache.note_start(addr.at);
     }
     arm_or_defer(registry, addr.at, probe, batch)
-        .inspect_err(|_| unregister::take_back(registry, probe))
+        .inspect_err(|_| unregister::undo_registration(registry, probe))
 }
 
 /// Adds a probe to the point at its address. If there is none, or one whose text was freed,

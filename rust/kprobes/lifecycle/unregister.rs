@@ -108,7 +108,7 @@ fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
 }
 
 /// Undoes the registration of a probe if a later step fails.
-pub(super) fn take_back(registry: &mut Registry, probe: &'static Probe) {
+pub(super) fn undo_registration(registry: &mut Registry, probe: &'static Probe) {
     let mut retired = Retired::new();
     unlink(&mut registry.change(), &[Some(probe)]);
     registry.points.remove(probe.at(), &mut retired);

@@ -37,12 +37,12 @@ pub(crate) enum AfterStep {
     Again,
 }
 
-/// The progress of a CPU in handling a hit. Zeroed memory is `Handling`.
+/// The progress of a CPU in handling a hit. Zeroed memory is `NotStepping`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Phase {
     /// No hit is handled, or the handlers of a hit are called.
-    Handling = 0,
+    NotStepping = 0,
     /// A copy of the instruction runs, and ends in a trap.
     Stepping,
     /// A copy of the instruction of a nested hit runs. The state of the outer hit is saved.
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn all_phases_but_the_nested_step_can_nest() {
-        for phase in [Phase::Handling, Phase::Stepping, Phase::InJprobe] {
+        for phase in [Phase::NotStepping, Phase::Stepping, Phase::InJprobe] {
             assert!(phase.can_nest());
         }
         assert!(!Phase::NestedStep.can_nest());
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn only_phases_of_a_step_are_stepping() {
-        assert!(!Phase::Handling.is_stepping() && !Phase::InJprobe.is_stepping());
+        assert!(!Phase::NotStepping.is_stepping() && !Phase::InJprobe.is_stepping());
         assert!(Phase::Stepping.is_stepping() && Phase::NestedStep.is_stepping());
     }
 }

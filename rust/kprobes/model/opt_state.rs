@@ -13,8 +13,8 @@
 //!
 //! A queued probe point still has its breakpoint, but each hit continues in the detour. So no hit
 //! continues in the bytes that the jump will replace, and the worker waits for the tasks that are
-//! in them already. Each wait has a [`Generation`]: the wait counts for the points that were queued
-//! in the generation in which it began. It does not count for a point that has left the queue and
+//! in them already. Each wait has a [`Generation`]: the wait covers the points that were queued
+//! in the generation in which it began. It does not cover a point that has left the queue and
 //! was queued again meanwhile: hits have continued in the text in between.
 //!
 //! A jump that is no longer allowed is removed at once: that costs little compared with the grace
@@ -87,9 +87,9 @@ impl State {
 /// worker has such a value.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(crate) struct Period(Generation);
+pub(crate) struct Wait(Generation);
 
-impl Period {
+impl Wait {
     /// Begins a wait of the worker. Points that are queued from now on are of the next generation.
     pub(crate) fn begin(generation: &mut Generation) -> Self {
         let before = *generation;
@@ -99,7 +99,7 @@ impl Period {
 
     /// Returns whether a point in this state was queued before the wait, and not again since.
     /// Called when the wait is over.
-    pub(crate) fn counts(&self, state: State) -> bool {
+    pub(crate) fn covers(&self, state: State) -> bool {
         matches!(state, State::Queued(generation) if generation == self.0)
     }
 }
@@ -130,13 +130,13 @@ mod tests {
     fn wait_counts_only_for_points_queued_before_it() {
         let mut generation = Generation::NONE;
         let early = State::Queued(generation);
-        let period = Period::begin(&mut generation);
+        let wait = Wait::begin(&mut generation);
         let late = State::Queued(generation);
-        assert!(period.counts(early) && !period.counts(late));
+        assert!(wait.covers(early) && !wait.covers(late));
         for other in [State::Unoptimized, State::Jump, State::Unoptimizing] {
-            assert!(!period.counts(other));
+            assert!(!wait.covers(other));
         }
-        assert!(Period::begin(&mut generation).counts(late));
+        assert!(Wait::begin(&mut generation).covers(late));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 //! The reasons to refuse an operation.
 //!
-//! Each reason is one that a user can act on; its text says what to change. `abi/errno.rs` has the
-//! errno of each reason.
+//! The text of a reason says what was found and, where a user can change something, what to change.
+//! `abi/errno.rs` has the errno of each reason.
 
 use core::ffi::CStr;
 
@@ -59,7 +59,7 @@ refusals! {
     AlwaysTraps =>
         "the instruction always traps (INT3, INT, UD2): probe one that the kernel runs through",
     ForcedEmulation => "the bytes ask a hypervisor to emulate what follows: probe after them",
-    HoldsTrapsBack =>
+    DelaysTraps =>
         "the instruction holds back traps until after the next one: probe before or after it",
     FarBranch => "the instruction leads to another code segment: probe before or after it",
     InterruptReturn => "the instruction returns from an interrupt: probe before it",
@@ -73,10 +73,10 @@ refusals! {
     LetsNextWait =>
         "the next instruction waits for an interrupt, and this one makes sure that none comes \
          between: probe before both or after",
-    MovesCpuData =>
+    ChangesCpuBase =>
         "the instruction moves the data of the CPU, which is needed to handle a probe: probe \
          before or after it",
-    MovesTraps =>
+    ChangesVectors =>
         "the instruction changes where traps go, and one would come next: probe before or after \
          it",
     OperandSize =>

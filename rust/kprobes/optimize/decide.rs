@@ -4,7 +4,7 @@
 //!
 //! The decision is made when the point may get a jump for the first time. It depends on the text
 //! around the point and on the text metadata of the kernel or the module. Both hardly change, so
-//! the decision is stored in the point: `Point::jump`, a
+//! the decision is stored in the point: `Point::jump_decision`, a
 //! [`Decision`](crate::registry::optimizer::Decision).
 //!
 //! Some reasons are temporary: no memory, a module that is being loaded, and a debugger's

@@ -10,7 +10,7 @@ use super::remove::{
     Each, //
 };
 use crate::{
-    model::opt_state::Period,
+    model::opt_state::Wait,
     registry::{
         optimizer::BATCH,
         prelude::*, //
@@ -26,18 +26,18 @@ use kernel::prelude::*;
 
 /// Runs a pass of the worker.
 pub(crate) fn pass() {
-    let (period, short) = {
+    let (wait, short) = {
         let optimizer = &mut Registry::lock().optimizer;
         (
             optimizer.queue.begin_wait(),
             take(&mut optimizer.retry_after_shortage),
         )
     };
-    if period.is_some() || short {
+    if wait.is_some() || short {
         worker::wait_for_tasks();
     }
-    if let Some(period) = period {
-        while write_jumps(&period) {}
+    if let Some(wait) = wait {
+        while write_jumps(&wait) {}
     }
     if short {
         consider_all(&mut Registry::lock());
@@ -46,13 +46,13 @@ pub(crate) fn pass() {
 
 /// Writes the jumps of up to [`BATCH`] points whose wait is over. Returns whether there may be
 /// more.
-fn write_jumps(period: &Period) -> bool {
+fn write_jumps(wait: &Wait) -> bool {
     let Registry {
         points, optimizer, ..
     } = &mut *Registry::lock();
     let mut count = 0;
     while let Some(ready) = optimizer.batch.get_mut(count) {
-        let Some(at) = optimizer.queue.pop_waited(period, points) else {
+        let Some(at) = optimizer.queue.pop_waited(wait, points) else {
             break;
         };
         let Some(point) = points.get(at) else {

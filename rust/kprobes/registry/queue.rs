@@ -17,8 +17,8 @@ use crate::{
     },
     model::opt_state::{
         Generation,
-        Period,
         State, //
+        Wait,
     },
     prelude::*, //
 };
@@ -143,17 +143,17 @@ impl Queue {
     }
 
     /// Begins the worker's wait, if a point is queued.
-    pub(crate) fn begin_wait(&mut self) -> Option<Period> {
-        (!self.is_empty()).then(|| Period::begin(&mut self.generation))
+    pub(crate) fn begin_wait(&mut self) -> Option<Wait> {
+        (!self.is_empty()).then(|| Wait::begin(&mut self.generation))
     }
 
-    /// After the wait of `period`: removes a point that was queued before the wait from the queue,
+    /// After `wait` is over: removes a point that was queued before the wait from the queue,
     /// and returns it. It is unoptimized now, but its hits still continue in its detour.
-    pub(crate) fn pop_waited(&mut self, period: &Period, nodes: &impl Nodes) -> Option<TextAddr> {
+    pub(crate) fn pop_waited(&mut self, wait: &Wait, nodes: &impl Nodes) -> Option<TextAddr> {
         // Points are in the order in which they were queued, so the first one decides.
         let at = self.optimizing.first?;
         let node = nodes.node(at)?;
-        period.counts(node.state()).then(|| {
+        wait.covers(node.state()).then(|| {
             self.optimizing.remove(at, nodes);
             node.set(State::Unoptimized);
             at
@@ -249,16 +249,16 @@ mod tests {
     }
 
     /// Gives jumps to what was waited for; the addresses as digits.
-    fn jump(queue: &mut Queue, period: &Period, points: &Few) -> u64 {
+    fn jump(queue: &mut Queue, wait: &Wait, points: &Few) -> u64 {
         let mut digits = 0;
-        while let Some(at) = queue.pop_waited(period, points) {
+        while let Some(at) = queue.pop_waited(wait, points) {
             digits = 10 * digits + at.get();
             queue.set_optimized(at, points);
         }
         digits
     }
 
-    fn begin_wait(queue: &mut Queue) -> Result<Period, Refusal> {
+    fn begin_wait(queue: &mut Queue) -> Result<Wait, Refusal> {
         queue.begin_wait().ok_or(Refusal::NotRegistered)
     }
 
@@ -274,8 +274,8 @@ mod tests {
             assert!(queue.add(at(number), &points));
             assert!(!queue.add(at(number), &points));
         }
-        let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &points), 2143);
+        let wait = begin_wait(&mut queue)?;
+        assert_eq!(jump(&mut queue, &wait, &points), 2143);
         assert!(queue.is_empty());
         assert!(!queue.add(at(1), &points));
         assert!(!queue.add(at(9), &points));
@@ -288,15 +288,15 @@ mod tests {
         for number in [1, 2, 3] {
             assert!(queue.add(at(number), &points));
         }
-        let period = begin_wait(&mut queue)?;
+        let wait = begin_wait(&mut queue)?;
         assert!(queue.unoptimize(at(2), &points));
         assert!(!queue.unoptimize(at(2), &points));
         assert!(queue.unoptimize(at(1), &points));
         assert!(queue.add(at(2), &points));
-        assert_eq!(jump(&mut queue, &period, &points), 3);
+        assert_eq!(jump(&mut queue, &wait, &points), 3);
         assert!(!queue.is_empty());
-        let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &points), 2);
+        let wait = begin_wait(&mut queue)?;
+        assert_eq!(jump(&mut queue, &wait, &points), 2);
         assert_eq!(state(&points, 1), Some(State::Unoptimized));
         Ok(())
     }
@@ -307,8 +307,8 @@ mod tests {
         for number in [1, 2, 3, 4] {
             assert!(queue.add(at(number), &points));
         }
-        let period = begin_wait(&mut queue)?;
-        assert_eq!(jump(&mut queue, &period, &points), 1234);
+        let wait = begin_wait(&mut queue)?;
+        assert_eq!(jump(&mut queue, &wait, &points), 1234);
         for number in [3, 1, 4] {
             assert!(!queue.unoptimize(at(number), &points));
             assert_eq!(state(&points, number), Some(State::Unoptimizing));
@@ -343,8 +343,8 @@ mod tests {
     fn pop_waited_removes_the_point_and_leaves_it_unoptimized() -> Result<(), Refusal> {
         let (mut queue, points) = (Queue::EMPTY, few());
         assert!(queue.add(at(1), &points));
-        let period = begin_wait(&mut queue)?;
-        assert_eq!(queue.pop_waited(&period, &points), Some(at(1)));
+        let wait = begin_wait(&mut queue)?;
+        assert_eq!(queue.pop_waited(&wait, &points), Some(at(1)));
         assert_eq!(state(&points, 1), Some(State::Unoptimized));
         assert!(queue.is_empty());
         Ok(())

@@ -67,9 +67,9 @@ impl SymbolCache {
 
     /// Notes that an instruction was proved to start at `at`.
     pub(crate) fn note_start(&mut self, at: TextAddr) {
-        let behind = self.starts.partition_point(|&other| other <= at);
+        let index = self.starts.partition_point(|&other| other <= at);
         // If there is no room, the next proof only takes longer.
-        let _ = self.starts.insert_within_capacity(behind, at);
+        let _ = self.starts.insert_within_capacity(index, at);
     }
 
     /// Returns the last address in `function`, at or before `at`, at which an instruction is known
@@ -81,8 +81,8 @@ impl SymbolCache {
         table: Option<TextAddr>,
         at: TextAddr,
     ) -> TextAddr {
-        let behind = self.starts.partition_point(|&other| other <= at);
-        let proved = behind.checked_sub(1).and_then(|last| self.starts.get(last));
+        let index = self.starts.partition_point(|&other| other <= at);
+        let proved = index.checked_sub(1).and_then(|last| self.starts.get(last));
         let known = [table, proved.copied()].into_iter().flatten();
         let known = known.filter(|_| !Arch::DATA_IN_TEXT);
         known.fold(function.text.start(), TextAddr::max)

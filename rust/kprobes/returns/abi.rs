@@ -77,7 +77,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
         return 0;
     }
     // SAFETY: By the precondition, and preemption is off since before the check.
-    let list = unsafe { List::of(tsk) };
+    let list = unsafe { TaskInstances::of(tsk) };
     // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.
     let last = unsafe { *cur };
     let Some((instance, to)) = hit::find(list, last, frame, &pinned) else {
@@ -94,7 +94,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
 #[export]
 unsafe extern "C" fn rethook_flush_task(tk: *mut bindings::task_struct) {
     // SAFETY: By the precondition no other code uses the list of the task.
-    hit::give_back(unsafe { List::of(tk) }, None, &PreemptOff::new());
+    hit::give_back(unsafe { TaskInstances::of(tk) }, None, &PreemptOff::new());
 }
 
 /// # Safety

@@ -20,8 +20,8 @@ use crate::hit::handlers;
 
 /// Handles a hit of the entry.
 ///
-/// Fast path: the client has no entry handler, and the CPU's own block has a free instance. It
-/// calls no function. All other hits are handled out of line.
+/// Fast path: the client has no entry handler, and the CPU's own block has a free instance. On x86
+/// this path calls no function. All other hits are handled out of line.
 ///
 /// # Safety
 ///
@@ -90,7 +90,7 @@ unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff)
     // SAFETY: By the precondition the registers are those of a function's entry.
     unsafe {
         let to = Arch::returns_to(registers);
-        List::of_this_task(pinned).push(taken, frame, to);
+        TaskInstances::of_this_task(pinned).push(taken, frame, to);
         Arch::hook_return(registers);
     }
 }
@@ -107,7 +107,7 @@ unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff)
 #[inline(always)]
 pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
     let frame = Arch::frame_returned(registers);
-    let Some(instance) = List::of_this_task(pinned).latest() else {
+    let Some(instance) = TaskInstances::of_this_task(pinned).latest() else {
         return report::no_return_address();
     };
     // SAFETY: The precondition is the same.
@@ -132,7 +132,9 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
     unsafe { Arch::unhook_return(registers, to) };
-    List::of_this_task(pinned).pop(instance).give_back();
+    TaskInstances::of_this_task(pinned)
+        .pop(instance)
+        .give_back();
 }
 
 /// Handles a return to the trampoline for any number of clients, registered or not.
@@ -143,7 +145,7 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
 #[cold]
 #[inline(never)]
 unsafe fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
-    let list = List::of_this_task(pinned);
+    let list = TaskInstances::of_this_task(pinned);
     // Calls that never returned may be in front of the one that returns now.
     let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
     let Some(last) = found.or_else(|| list.latest().and_then(with_address)) else {
@@ -166,7 +168,7 @@ unsafe fn all_returned(registers: &mut Registers, frame: usize, pinned: &Preempt
 }
 
 /// Removes the instances from a list, up to `last` or all of them, and gives them back.
-pub(super) fn give_back(list: &List, last: Option<&Instance>, pinned: &PreemptOff) {
+pub(super) fn give_back(list: &TaskInstances, last: Option<&Instance>, pinned: &PreemptOff) {
     let last = last.map(core::ptr::from_ref);
     while let Some(instance) = list.latest() {
         let is_last = last == Some(core::ptr::from_ref(instance));
@@ -212,7 +214,7 @@ fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinne
 /// nothing is found. If the task begins to run now, the memory of its instances is not freed for a
 /// grace period, so not while preemption is off.
 pub(super) fn find<'a>(
-    list: &'a List,
+    list: &'a TaskInstances,
     last: *mut Link,
     frame: usize,
     _pinned: &'a PreemptOff,

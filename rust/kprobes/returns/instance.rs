@@ -135,11 +135,11 @@ impl<'a> Taken<'a> {
 
 /// The instances of a task: C's `task_struct::rethooks`.
 #[repr(transparent)]
-pub(super) struct List(AtomicPtr<Link>);
+pub(super) struct TaskInstances(AtomicPtr<Link>);
 
-const _: () = assert!(size_of::<List>() == size_of::<bindings::llist_head>());
+const _: () = assert!(size_of::<TaskInstances>() == size_of::<bindings::llist_head>());
 
-impl List {
+impl TaskInstances {
     /// Returns the list of this task.
     #[inline(always)]
     pub(super) fn of_this_task(pinned: &PreemptOff) -> &Self {

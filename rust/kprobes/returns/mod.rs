@@ -102,8 +102,8 @@ use growth::{
 use instance::{
     Instance,
     Link,
-    List,
     Taken, //
+    TaskInstances,
 };
 use pool::{
     Block,

@@ -159,14 +159,14 @@ impl Module {
 
 /// Memory that will be freed: a module's, or only its init memory.
 #[derive(Clone, Copy)]
-pub(crate) struct Going {
+pub(crate) struct FreedMemory {
     /// The module.
     pub(crate) module: Module,
     /// Whether the module itself stays.
     pub(crate) init_only: bool,
 }
 
-impl Going {
+impl FreedMemory {
     /// Returns whether this address is in the memory that will be freed.
     pub(crate) fn has(&self, at: TextAddr) -> bool {
         self.module.contains(at, self.init_only)

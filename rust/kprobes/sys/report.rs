@@ -3,7 +3,7 @@
 //! Messages and warnings about mistakes of clients.
 
 use super::{
-    modules::Going,
+    modules::FreedMemory,
     probe::Probe, //
 };
 use kernel::{
@@ -37,9 +37,9 @@ pub(crate) fn frame_mismatch() {
 }
 
 /// Warns that a module is unloaded without having unregistered its probe.
-pub(crate) fn forgotten(going: &Going, probe: &Probe) {
+pub(crate) fn forgotten(freed: &FreedMemory, probe: &Probe) {
     // SAFETY: The arguments are a module that is not freed yet, and a registered probe.
-    unsafe { bindings::rust_kprobes_forgotten(going.module.as_c(), probe.as_c()) };
+    unsafe { bindings::rust_kprobes_forgotten(freed.module.as_c(), probe.as_c()) };
 }
 
 /// Warns once: a client registers a probe that is registered.

@@ -55,7 +55,7 @@ pub(crate) static rust_kprobes_hit: PerCpu<CpuHits> = PerCpu::ZERO;
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 pub(crate) static rust_kprobes_jprobe_state: PerCpu<JprobeState> = PerCpu::ZERO;
 
-// SAFETY: Zeroes are valid in each field: `Phase::Handling`, the address zero, no outer hit.
+// SAFETY: Zeroes are valid in each field: `Phase::NotStepping`, the address zero, no outer hit.
 unsafe impl Zeroable for CpuHits {}
 
 // SAFETY: Zeroes are valid in each field; the last one is `false`.

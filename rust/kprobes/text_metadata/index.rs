@@ -89,10 +89,10 @@ impl<'a> Index<'a> {
         let Some(offset) = at.get().checked_sub(self.origin.get()) else {
             return Ok(None);
         };
-        let behind = self
+        let count = self
             .entries
             .partition_point(|entry| entry.start() <= offset);
-        let before = self.entries.get(..behind).unwrap_or_default().iter().rev();
+        let before = self.entries.get(..count).unwrap_or_default().iter().rev();
         let mut before = before.filter(|entry| !entry.kind.is_target());
         let near = before.clone();
         let mut near = near.take_while(|entry| offset.wrapping_sub(entry.start()) < MOST);

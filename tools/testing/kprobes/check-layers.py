@@ -35,7 +35,7 @@ class Layer:
 
 EDGE = 'kernel bindings pin_init'
 MACHINE = ' '.join(f'arch/*/kprobes/{name}' for name in (
-    'machine.rs', 'prepare.rs', 'poke.rs', 'frame.rs', 'jump.rs', 'jump/*',
+    'machine.rs', 'prepare.rs', 'poke.rs', 'saved_regs.rs', 'jump.rs', 'jump/*',
     'exrl_targets.rs', 'returns.rs', 'jprobes.rs'))
 LAYERS = (
     # Pure files of the safe interface, which the host crate loads, too.

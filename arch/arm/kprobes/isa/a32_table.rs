@@ -15,7 +15,7 @@ use crate::prelude::Refusal::*;
 rows! {
     UNCONDITIONAL:
     // CPS to another mode
-    "1111_0001_0000_xx10_xxxx_xxxx_xx0x_xxxx" => Refuse(MovesTraps),
+    "1111_0001_0000_xx10_xxxx_xxxx_xx0x_xxxx" => Refuse(ChangesVectors),
     // CPSIE, CPSID
     "1111_0001_0000_1x00_xxxx_xxxx_xx0x_xxxx" => ChangePsr,
     // SETEND

@@ -23,7 +23,7 @@
 //! C counterpart: none. C takes any aligned address.
 
 use super::{
-    emulate::Frame,
+    emulate::Regs,
     insn::{
         Exec,
         Insn, //
@@ -92,7 +92,7 @@ struct Recorder {
     number: u32,
 }
 
-impl Frame for Recorder {
+impl Regs for Recorder {
     fn register(&self, _number: u8) -> u32 {
         0
     }

@@ -31,13 +31,13 @@ rows! {
     // CDP, CDP2, VFP data processing
     "xxxx_1110_xxxx_xxxx_xxxx_xxxx_xxx0_xxxx" => Copy,
     // MCR to SCTLR
-    "xxxx_1110_0000_0001_xxxx_1111_0001_0000" => Refuse(MovesTraps),
+    "xxxx_1110_0000_0001_xxxx_1111_0001_0000" => Refuse(ChangesVectors),
     // MCR to VBAR
-    "xxxx_1110_0000_1100_xxxx_1111_0001_0000" => Refuse(MovesTraps),
+    "xxxx_1110_0000_1100_xxxx_1111_0001_0000" => Refuse(ChangesVectors),
     // MCR to TPIDRURO, which may have the current task
-    "xxxx_1110_0000_1101_xxxx_1111_0111_0000" => Refuse(MovesCpuData),
+    "xxxx_1110_0000_1101_xxxx_1111_0111_0000" => Refuse(ChangesCpuBase),
     // MCR to TPIDRPRW
-    "xxxx_1110_0000_1101_xxxx_1111_1001_0000" => Refuse(MovesCpuData),
+    "xxxx_1110_0000_1101_xxxx_1111_1001_0000" => Refuse(ChangesCpuBase),
     // MCR, MCR2, VMOV, VMSR, VDUP
     "xxxx_1110_xxx0_xxxx_TTTT_xxxx_xxx1_xxxx" => Copy,
     // VMRS of FPSCR; PC stands for the flags

@@ -5,7 +5,7 @@
 //! Their copies would do something else at their other addresses, or in a step. Most instructions
 //! of Thumb are emulated as the instructions of A32 that do the same: see [`Emulation::of`].
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Frame`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
 //! panic. The condition has been checked, before the handlers.
 //!
 //! C counterpart: [`arch/arm/probes/kprobes/actions-arm.c`](
@@ -21,7 +21,7 @@ use crate::prelude::*;
 const PC: u8 = 15;
 
 /// The state that a trap saved, and the memory that the interrupted code sees.
-pub(crate) trait Frame {
+pub(crate) trait Regs {
     /// Returns a register, 0 to 14.
     fn register(&self, number: u8) -> u32;
     /// Changes a register, 0 to 14.
@@ -50,7 +50,7 @@ pub(crate) struct Emulation {
 /// The CPU while it executes an instruction.
 struct Cpu<'a, F> {
     insn: Emulation,
-    frame: &'a mut F,
+    regs: &'a mut F,
     at: u32,
     /// The address at which the CPU continues.
     next: u32,
@@ -208,7 +208,7 @@ impl Emulation {
         match self.kind {
             Kind::Transfer if stores_by_sp && !fits => Err(Refusal::BoundToPlace),
             Kind::WritePsr if writes_constant_mode && !is_mode_of_kernel => {
-                Err(Refusal::MovesTraps)
+                Err(Refusal::ChangesVectors)
             }
             _ => Ok(()),
         }
@@ -233,18 +233,18 @@ impl Emulation {
     ///
     /// `None` means that memory could not be read or written. Then no register was changed.
     #[inline]
-    pub(crate) fn run(&self, at: TextAddr, frame: &mut impl Frame) -> Option<TextAddr> {
+    pub(crate) fn run(&self, at: TextAddr, regs: &mut impl Regs) -> Option<TextAddr> {
         let at = at.get() as u32;
         let mut cpu = Cpu {
             insn: *self,
-            frame,
+            regs,
             at,
             next: at.wrapping_add(self.len.into()),
         };
         cpu.execute()?;
         if self.kind != Kind::IfThen {
-            let psr = psr::advanced(cpu.frame.psr());
-            cpu.frame.set_psr(psr);
+            let psr = psr::advanced(cpu.regs.psr());
+            cpu.regs.set_psr(psr);
         }
         Some(TextAddr::new(cpu.next.into()))
     }
@@ -261,11 +261,11 @@ impl State {
     }
 }
 
-impl<F: Frame> Cpu<'_, F> {
+impl<F: Regs> Cpu<'_, F> {
     #[inline]
     fn execute(&mut self) -> Option<()> {
         let insn = self.insn;
-        let psr = self.frame.psr();
+        let psr = self.regs.psr();
         match insn.kind {
             Kind::Compute => self.compute(),
             Kind::Transfer => self.transfer()?,
@@ -312,10 +312,10 @@ impl<F: Frame> Cpu<'_, F> {
                 let shift = insn.bits(4, 1);
                 let index = self.get(insn.register(0)).wrapping_shl(shift);
                 let entry = self.get(insn.register(16)).wrapping_add(index);
-                let distance = self.frame.load(entry, 1 + shift as u8)? << 1;
+                let distance = self.regs.load(entry, 1 + shift as u8)? << 1;
                 self.next = self.get(PC).wrapping_add(distance);
             }
-            Kind::IfThen => self.frame.set_psr(psr::with_it(psr, insn.word as u8)),
+            Kind::IfThen => self.regs.set_psr(psr::with_it(psr, insn.word as u8)),
             Kind::ReadPsr => self.set(insn.register(12), psr & psr::READABLE),
             Kind::WritePsr => {
                 let value = match insn.bit(25) {
@@ -323,11 +323,11 @@ impl<F: Frame> Cpu<'_, F> {
                     false => self.get(insn.register(0)),
                 };
                 let mask = psr::mask(insn.bits(16, 4));
-                self.frame.set_psr(psr & !mask | value & mask);
+                self.regs.set_psr(psr & !mask | value & mask);
             }
             Kind::ChangePsr => {
                 let (bits, disables) = (insn.bits(6, 3) << 6, insn.bit(18));
-                self.frame
+                self.regs
                     .set_psr(psr & !bits | if disables { bits } else { 0 });
             }
             // WFE may end at any time.
@@ -340,7 +340,7 @@ impl<F: Frame> Cpu<'_, F> {
     fn get(&self, register: u8) -> u32 {
         match register {
             PC => self.at.wrapping_add(self.insn.state.pc_distance()),
-            _ => self.frame.register(register),
+            _ => self.regs.register(register),
         }
     }
 
@@ -349,7 +349,7 @@ impl<F: Frame> Cpu<'_, F> {
     fn set(&mut self, register: u8, value: u32) {
         match register {
             PC => self.branch(value, false),
-            _ => self.frame.set_register(register, value),
+            _ => self.regs.set_register(register, value),
         }
     }
 
@@ -358,22 +358,22 @@ impl<F: Frame> Cpu<'_, F> {
     fn branch(&mut self, target: u32, links: bool) {
         if links {
             let link = self.next | self.insn.state.pointer_bit();
-            self.frame.set_register(14, link);
+            self.regs.set_register(14, link);
         }
-        let psr = self.frame.psr();
+        let psr = self.regs.psr();
         let (aligned, psr) = match target & 1 {
             0 => (target & !3, psr & !psr::T),
             _ => (target & !1, psr | psr::T),
         };
         self.next = aligned;
-        self.frame.set_psr(psr);
+        self.regs.set_psr(psr);
     }
 
     /// Returns a register that is shifted by an immediate amount, and the carry that is left.
     #[inline]
     fn shifted(&self) -> (u32, bool) {
         let (value, amount) = (self.get(self.insn.register(0)), self.insn.bits(7, 5));
-        let carry = self.frame.psr() & psr::C != 0;
+        let carry = self.regs.psr() & psr::C != 0;
         // The last bit that is shifted out, to the left and to the right
         let left_out = value.rotate_left(amount) & 1 == 1;
         let right_out = value.wrapping_shr(amount.wrapping_sub(1)) & 1 == 1;
@@ -394,7 +394,7 @@ impl<F: Frame> Cpu<'_, F> {
 
     #[inline]
     fn compute(&mut self) {
-        let (insn, psr) = (self.insn, self.frame.psr());
+        let (insn, psr) = (self.insn, self.regs.psr());
         let (opcode, carry) = (insn.bits(21, 4), psr & psr::C != 0);
         let a = self.get(insn.register(16));
         let (b, shifted_out) = match insn.bit(25) {
@@ -431,7 +431,7 @@ impl<F: Frame> Cpu<'_, F> {
                 | flag(result == 0, psr::Z)
                 | flag(carry, psr::C)
                 | flag(overflow, psr::V);
-            self.frame
+            self.regs
                 .set_psr(psr & !(psr::N | psr::Z | psr::C | psr::V) | flags);
         }
         match insn.register(12) {
@@ -460,7 +460,7 @@ impl<F: Frame> Cpu<'_, F> {
         });
         match insn.bit(20) {
             true => self.load(at, if insn.bit(22) { 1 } else { 4 }, false, PC)?,
-            false => self.frame.store(at, self.get(insn.register(12)))?,
+            false => self.regs.store(at, self.get(insn.register(12)))?,
         }
         if insn.bit(21) || !insn.bit(24) {
             self.set(insn.register(16), base);
@@ -471,9 +471,9 @@ impl<F: Frame> Cpu<'_, F> {
     /// Loads a register; with eight bytes, another one as well.
     #[inline]
     fn load(&mut self, at: u32, size: u8, is_signed: bool, second: u8) -> Option<()> {
-        let value = self.frame.load(at, size.min(4))?;
+        let value = self.regs.load(at, size.min(4))?;
         let high = match size {
-            8 => self.frame.load(at.wrapping_add(4), 4)?,
+            8 => self.regs.load(at.wrapping_add(4), 4)?,
             _ => 0,
         };
         let value = match (is_signed, size) {
@@ -500,15 +500,15 @@ impl<F: Frame> Cpu<'_, F> {
         let at = low.wrapping_add(skipped);
         // Registers change only when all memory is known to be there.
         self.each(list, at, |cpu, register, at| match insn.bit(20) {
-            true => cpu.frame.load(at, 4).map(drop),
-            false => cpu.frame.store(at, cpu.get(register)),
+            true => cpu.regs.load(at, 4).map(drop),
+            false => cpu.regs.store(at, cpu.get(register)),
         })?;
         if insn.bit(21) {
             self.set(insn.register(16), moved);
         }
         let loaded = if insn.bit(20) { list } else { 0 };
         self.each(loaded, at, |cpu, register, at| {
-            cpu.set(register, cpu.frame.load(at, 4)?);
+            cpu.set(register, cpu.regs.load(at, 4)?);
             Some(())
         })
     }
@@ -623,7 +623,7 @@ mod tests {
         }
     }
 
-    impl Frame for Fake {
+    impl Regs for Fake {
         fn register(&self, number: u8) -> u32 {
             self.registers[usize::from(number)]
         }
@@ -659,19 +659,19 @@ mod tests {
     #[test]
     fn a32_branches_count_from_eight_bytes_on() {
         // b .; beq .+16; b .-33554424; bl .+8; blx .+8; blx .+10; blx .+6
-        let mut frame = Fake::a32();
-        assert_eq!(frame.run_a32(0xeaff_fffe), Some(0));
-        assert_eq!(frame.run_a32(0x0a00_0002), Some(16));
-        assert_eq!(frame.run_a32(0xea80_0000), back(0x1ff_fff8));
-        assert_eq!(frame, Fake::a32());
-        assert_eq!(frame.run_a32(0xeb00_0000), Some(8));
-        assert_eq!(frame, Fake::a32().with(14, AT + 4));
-        assert_eq!(frame.run_a32(0xfa00_0000), Some(8));
-        assert_eq!(frame.run_a32(0xfb00_0000), Some(10));
-        assert_eq!(frame, Fake::a32().with(14, AT + 4).flags(psr::T));
-        let mut frame = Fake::a32();
-        assert_eq!(frame.run_a32(0xfbff_ffff), Some(6));
-        assert_eq!(frame, Fake::a32().with(14, AT + 4).flags(psr::T));
+        let mut regs = Fake::a32();
+        assert_eq!(regs.run_a32(0xeaff_fffe), Some(0));
+        assert_eq!(regs.run_a32(0x0a00_0002), Some(16));
+        assert_eq!(regs.run_a32(0xea80_0000), back(0x1ff_fff8));
+        assert_eq!(regs, Fake::a32());
+        assert_eq!(regs.run_a32(0xeb00_0000), Some(8));
+        assert_eq!(regs, Fake::a32().with(14, AT + 4));
+        assert_eq!(regs.run_a32(0xfa00_0000), Some(8));
+        assert_eq!(regs.run_a32(0xfb00_0000), Some(10));
+        assert_eq!(regs, Fake::a32().with(14, AT + 4).flags(psr::T));
+        let mut regs = Fake::a32();
+        assert_eq!(regs.run_a32(0xfbff_ffff), Some(6));
+        assert_eq!(regs, Fake::a32().with(14, AT + 4).flags(psr::T));
     }
 
     #[test]
@@ -703,42 +703,42 @@ mod tests {
     fn thumb_branches_count_from_four_bytes_on() {
         // b .; beq .+2; b .+4; beq.w .-1048572; bne.w .+4104; beq.w .+262148; b.w .+16777218;
         // b.w .-16777212
-        let mut frame = Fake::thumb();
-        assert_eq!(frame.run_t16(0xe7fe), Some(0));
-        assert_eq!(frame.run_t16(0xd0ff), Some(2));
-        assert_eq!(frame.run_t16(0xe000), Some(4));
-        assert_eq!(frame.run_t32(0xf400_8000), back(0x10_0000 - 4));
-        assert_eq!(frame.run_t32(0xf041_8002), Some(0x1008));
-        assert_eq!(frame.run_t32(0xf000_a000), Some(0x4_0004));
-        assert_eq!(frame.run_t32(0xf3ff_97ff), Some(0x100_0000 + 2));
-        assert_eq!(frame.run_t32(0xf400_9000), back(0x100_0000 - 4));
-        assert_eq!(frame, Fake::thumb());
+        let mut regs = Fake::thumb();
+        assert_eq!(regs.run_t16(0xe7fe), Some(0));
+        assert_eq!(regs.run_t16(0xd0ff), Some(2));
+        assert_eq!(regs.run_t16(0xe000), Some(4));
+        assert_eq!(regs.run_t32(0xf400_8000), back(0x10_0000 - 4));
+        assert_eq!(regs.run_t32(0xf041_8002), Some(0x1008));
+        assert_eq!(regs.run_t32(0xf000_a000), Some(0x4_0004));
+        assert_eq!(regs.run_t32(0xf3ff_97ff), Some(0x100_0000 + 2));
+        assert_eq!(regs.run_t32(0xf400_9000), back(0x100_0000 - 4));
+        assert_eq!(regs, Fake::thumb());
         // bl .+4; blx .+4, to A32
-        assert_eq!(frame.run_t32(0xf000_f800), Some(4));
-        assert_eq!(frame, Fake::thumb().with(14, AT + 5));
-        assert_eq!(frame.run_t32(0xf000_e800), Some(4));
-        assert_eq!(frame, Fake::a32().with(14, AT + 5));
+        assert_eq!(regs.run_t32(0xf000_f800), Some(4));
+        assert_eq!(regs, Fake::thumb().with(14, AT + 5));
+        assert_eq!(regs.run_t32(0xf000_e800), Some(4));
+        assert_eq!(regs, Fake::a32().with(14, AT + 5));
     }
 
     #[test]
     fn bit_0_of_a_target_tells_the_instruction_set() {
         // bx r3; blx r3; bx pc
-        let mut frame = Fake::a32().with(3, AT + 0x21);
-        assert_eq!(frame.run_a32(0xe12f_ff13), Some(0x20));
-        assert_eq!(frame, Fake::a32().with(3, AT + 0x21).flags(psr::T));
-        let mut frame = Fake::a32().with(3, AT + 0x20);
-        assert_eq!(frame.run_a32(0xe12f_ff33), Some(0x20));
-        assert_eq!(frame, Fake::a32().with(3, AT + 0x20).with(14, AT + 4));
-        assert_eq!(frame.run_a32(0xe12f_ff1f), Some(8));
+        let mut regs = Fake::a32().with(3, AT + 0x21);
+        assert_eq!(regs.run_a32(0xe12f_ff13), Some(0x20));
+        assert_eq!(regs, Fake::a32().with(3, AT + 0x21).flags(psr::T));
+        let mut regs = Fake::a32().with(3, AT + 0x20);
+        assert_eq!(regs.run_a32(0xe12f_ff33), Some(0x20));
+        assert_eq!(regs, Fake::a32().with(3, AT + 0x20).with(14, AT + 4));
+        assert_eq!(regs.run_a32(0xe12f_ff1f), Some(8));
         // bx r3; blx r3; bx pc
-        let mut frame = Fake::thumb().with(3, AT + 0x20);
-        assert_eq!(frame.run_t16(0x4718), Some(0x20));
-        assert_eq!(frame, Fake::a32().with(3, AT + 0x20));
-        let mut frame = Fake::thumb().with(3, AT + 0x21);
-        assert_eq!(frame.run_t16(0x4798), Some(0x20));
-        assert_eq!(frame, Fake::thumb().with(3, AT + 0x21).with(14, AT + 3));
-        assert_eq!(frame.run_t16(0x4778), Some(4));
-        assert_eq!(frame.psr, SVC);
+        let mut regs = Fake::thumb().with(3, AT + 0x20);
+        assert_eq!(regs.run_t16(0x4718), Some(0x20));
+        assert_eq!(regs, Fake::a32().with(3, AT + 0x20));
+        let mut regs = Fake::thumb().with(3, AT + 0x21);
+        assert_eq!(regs.run_t16(0x4798), Some(0x20));
+        assert_eq!(regs, Fake::thumb().with(3, AT + 0x21).with(14, AT + 3));
+        assert_eq!(regs.run_t16(0x4778), Some(4));
+        assert_eq!(regs.psr, SVC);
     }
 
     #[test]
@@ -746,10 +746,10 @@ mod tests {
         // cbz r1, .+4+6; cbnz r1, .+4+126
         for (value, to_six, to_last) in [(0, 10, 2), (7, 2, 130)] {
             let before = Fake::thumb().with(1, value);
-            let mut frame = before.clone();
-            assert_eq!(frame.run_t16(0xb119), Some(to_six));
-            assert_eq!(frame.run_t16(0xbbf9), Some(to_last));
-            assert_eq!(frame, before);
+            let mut regs = before.clone();
+            assert_eq!(regs.run_t16(0xb119), Some(to_six));
+            assert_eq!(regs.run_t16(0xbbf9), Some(to_last));
+            assert_eq!(regs, before);
         }
     }
 
@@ -758,10 +758,10 @@ mod tests {
         // tbb [pc, r1], tbh [pc, r1, lsl #1]: at AT + 4 are 10 c0 04 00
         for (index, byte, halfword) in [(0, 0x10, 0xc010), (1, 0xc0, 4)] {
             let before = Fake::thumb().with(1, index);
-            let mut frame = before.clone();
-            assert_eq!(frame.run_t32(0xe8df_f001), Some(4 + 2 * byte));
-            assert_eq!(frame.run_t32(0xe8df_f011), Some(4 + 2 * halfword));
-            assert_eq!(frame, before);
+            let mut regs = before.clone();
+            assert_eq!(regs.run_t32(0xe8df_f001), Some(4 + 2 * byte));
+            assert_eq!(regs.run_t32(0xe8df_f011), Some(4 + 2 * halfword));
+            assert_eq!(regs, before);
         }
     }
 
@@ -775,9 +775,9 @@ mod tests {
             (0xe1a0_100f, AT + 8),
         ];
         for (word, value) in cases {
-            let mut frame = Fake::a32();
-            assert_eq!(frame.run_a32(word), Some(4));
-            assert_eq!(frame, Fake::a32().with(1, value));
+            let mut regs = Fake::a32();
+            assert_eq!(regs.run_a32(word), Some(4));
+            assert_eq!(regs, Fake::a32().with(1, value));
         }
         // adr r1, .+4+16; adr r1, .+4+1020; add r1, pc; mov r1, pc; mov r9, pc
         for (word, value) in [
@@ -786,22 +786,22 @@ mod tests {
             (0x4479, AT + 0x104),
             (0x4679, AT + 4),
         ] {
-            let mut frame = Fake::thumb();
-            assert_eq!(frame.run_t16(word), Some(2));
-            assert_eq!(frame, Fake::thumb().with(1, value));
+            let mut regs = Fake::thumb();
+            assert_eq!(regs.run_t16(word), Some(2));
+            assert_eq!(regs, Fake::thumb().with(1, value));
         }
-        let mut frame = Fake::thumb();
-        assert_eq!(frame.run_t16(0x46f9), Some(2));
-        assert_eq!(frame, Fake::thumb().with(9, AT + 4));
+        let mut regs = Fake::thumb();
+        assert_eq!(regs.run_t16(0x46f9), Some(2));
+        assert_eq!(regs, Fake::thumb().with(9, AT + 4));
         // adr.w r1, .+4+16; adr.w r1, .+4-16; adr.w r1, .+4+4095
         for (word, value) in [
             (0xf60f_71ff, AT + 4 + 4095),
             (0xf20f_0110, AT + 20),
             (0xf2af_0110, AT - 12),
         ] {
-            let mut frame = Fake::thumb();
-            assert_eq!(frame.run_t32(word), Some(4));
-            assert_eq!(frame, Fake::thumb().with(1, value));
+            let mut regs = Fake::thumb();
+            assert_eq!(regs.run_t32(word), Some(4));
+            assert_eq!(regs, Fake::thumb().with(1, value));
         }
     }
 
@@ -819,67 +819,67 @@ mod tests {
             (0xe1df_11b0, 0xc010),
         ];
         for (word, value) in cases {
-            let mut frame = Fake::a32().with(2, 4);
-            assert_eq!(frame.run_a32(word), Some(4));
-            assert_eq!(frame, Fake::a32().with(2, 4).with(1, value));
+            let mut regs = Fake::a32().with(2, 4);
+            assert_eq!(regs.run_a32(word), Some(4));
+            assert_eq!(regs, Fake::a32().with(2, 4).with(1, value));
         }
         // ldrd r4, [pc, #4]
-        let both = |frame: Fake| frame.with(4, 0x000c_c010).with(5, 0x0010_c010);
-        let mut frame = Fake::a32();
-        assert_eq!(frame.run_a32(0xe1cf_40d4), Some(4));
-        assert_eq!(frame, both(Fake::a32()));
+        let both = |regs: Fake| regs.with(4, 0x000c_c010).with(5, 0x0010_c010);
+        let mut regs = Fake::a32();
+        assert_eq!(regs.run_a32(0xe1cf_40d4), Some(4));
+        assert_eq!(regs, both(Fake::a32()));
         // ldrd r4, r5, [pc, #8]; ldr r1, [pc, #8]; ldrsh.w r1, [pc, #8]
-        let mut frame = Fake::thumb();
-        assert_eq!(frame.run_t32(0xe9df_4502), Some(4));
-        assert_eq!(frame, both(Fake::thumb()));
-        assert_eq!(frame.run_t16(0x4902), Some(2));
-        assert_eq!(frame.register(1), 0x000c_c010);
-        assert_eq!(frame.run_t32(0xf9bf_1008), Some(4));
-        assert_eq!(frame.register(1), 0xffff_c010);
+        let mut regs = Fake::thumb();
+        assert_eq!(regs.run_t32(0xe9df_4502), Some(4));
+        assert_eq!(regs, both(Fake::thumb()));
+        assert_eq!(regs.run_t16(0x4902), Some(2));
+        assert_eq!(regs.register(1), 0x000c_c010);
+        assert_eq!(regs.run_t32(0xf9bf_1008), Some(4));
+        assert_eq!(regs.register(1), 0xffff_c010);
     }
 
     #[test]
     fn pc_is_loaded() {
         // ldr pc, [pc, r1, lsl #2]; ldr pc, [sp], #4; pop {r4, pc}; ldmdb r1, {r1, sp, pc}
-        let mut frame = Fake::a32().with(1, 1);
+        let mut regs = Fake::a32().with(1, 1);
         let leads_to = |value: u32| Some(value.wrapping_sub(AT) & !3);
-        assert_eq!(frame.run_a32(0xe79f_f101), leads_to(0x000c_c010));
-        let mut frame = Fake::a32().with(13, STACK);
-        assert_eq!(frame.run_a32(0xe49d_f004), leads_to(0xc200));
-        assert_eq!(frame, Fake::a32().with(13, STACK + 4));
-        let mut frame = Fake::a32().with(13, STACK);
-        assert_eq!(frame.run_a32(0xe8bd_8010), leads_to(0x4_c200));
+        assert_eq!(regs.run_a32(0xe79f_f101), leads_to(0x000c_c010));
+        let mut regs = Fake::a32().with(13, STACK);
+        assert_eq!(regs.run_a32(0xe49d_f004), leads_to(0xc200));
+        assert_eq!(regs, Fake::a32().with(13, STACK + 4));
+        let mut regs = Fake::a32().with(13, STACK);
+        assert_eq!(regs.run_a32(0xe8bd_8010), leads_to(0x4_c200));
         let after = Fake::a32().with(13, STACK + 8).with(4, 0xc200);
-        assert_eq!(frame, after);
-        let mut frame = Fake::a32().with(1, STACK + 12);
-        assert_eq!(frame.run_a32(0xe911_a002), leads_to(0x8_c200));
-        assert_eq!(frame, Fake::a32().with(1, 0xc200).with(13, 0x4_c200));
+        assert_eq!(regs, after);
+        let mut regs = Fake::a32().with(1, STACK + 12);
+        assert_eq!(regs.run_a32(0xe911_a002), leads_to(0x8_c200));
+        assert_eq!(regs, Fake::a32().with(1, 0xc200).with(13, 0x4_c200));
         // pop {r4, pc}: Thumb code is at odd addresses.
-        let mut frame = Fake::thumb().with(13, STACK);
-        frame.stack[17] = AT + 0x31;
-        let stack = frame.stack;
-        assert_eq!(frame.run_t16(0xbd10), Some(0x30));
-        assert_eq!(frame.run_t32(0xf85d_fc04), Some(0x30));
+        let mut regs = Fake::thumb().with(13, STACK);
+        regs.stack[17] = AT + 0x31;
+        let stack = regs.stack;
+        assert_eq!(regs.run_t16(0xbd10), Some(0x30));
+        assert_eq!(regs.run_t32(0xf85d_fc04), Some(0x30));
         let after = Fake::thumb().with(13, STACK + 8).with(4, 0xc200);
-        assert_eq!(frame, Fake { stack, ..after });
+        assert_eq!(regs, Fake { stack, ..after });
         // ldr.w pc, [sp, #-4]!; ldr.w pc, [r1, r2, lsl #2]; ldmdb sp!, {r4, pc}
-        assert_eq!(frame.run_t32(0xf85d_fd04), Some(0x30));
-        let mut frame = frame.with(1, STACK - 4).with(2, 2);
-        assert_eq!(frame.register(13), STACK + 4);
-        assert_eq!(frame.run_t32(0xf851_f022), Some(0x30));
-        let mut frame = frame.with(13, STACK + 8);
-        assert_eq!(frame.run_t32(0xe93d_8010), Some(0x30));
-        assert_eq!(frame.register(13), STACK);
+        assert_eq!(regs.run_t32(0xf85d_fd04), Some(0x30));
+        let mut regs = regs.with(1, STACK - 4).with(2, 2);
+        assert_eq!(regs.register(13), STACK + 4);
+        assert_eq!(regs.run_t32(0xf851_f022), Some(0x30));
+        let mut regs = regs.with(13, STACK + 8);
+        assert_eq!(regs.run_t32(0xe93d_8010), Some(0x30));
+        assert_eq!(regs.register(13), STACK);
     }
 
     #[test]
     fn pc_is_stored_as_eight_bytes_on() {
         // str r1, [pc, r2]
-        let mut frame = Fake::a32().with(2, STACK.wrapping_sub(AT + 8));
-        let mut expected = frame.clone();
+        let mut regs = Fake::a32().with(2, STACK.wrapping_sub(AT + 8));
+        let mut expected = regs.clone();
         expected.stack[16] = 0x100;
-        assert_eq!(frame.run_a32(0xe78f_1002), Some(4));
-        assert_eq!(frame, expected);
+        assert_eq!(regs.run_a32(0xe78f_1002), Some(4));
+        assert_eq!(regs, expected);
         // push {fp, ip, lr, pc}; stmib r1, {r1, pc}; stmda r1!, {r0, pc}; str pc, [sp, #-4]!
         let cases: [(u32, u8, u32, u32, [u32; 4]); 4] = [
             (
@@ -894,9 +894,9 @@ mod tests {
             (0xe52d_f004, 13, STACK - 4, 15, [AT + 8, 0, 0, 0]),
         ];
         for (word, base, after, from, stored) in cases {
-            let mut frame = Fake::a32().with(base, STACK);
-            let mut expected = frame.clone().with(base, after);
-            assert_eq!(frame.run_a32(word), Some(4));
+            let mut regs = Fake::a32().with(base, STACK);
+            let mut expected = regs.clone().with(base, after);
+            assert_eq!(regs.run_a32(word), Some(4));
             let count = if word == 0xe92d_d800 {
                 4
             } else {
@@ -905,7 +905,7 @@ mod tests {
             let count = if word == 0xe52d_f004 { 1 } else { count };
             let from = from as usize;
             expected.stack[from..from + count].copy_from_slice(&stored[..count]);
-            assert_eq!(frame, expected);
+            assert_eq!(regs, expected);
         }
     }
 
@@ -913,19 +913,19 @@ mod tests {
     fn faulting_accesses_leave_the_frame_unchanged() {
         // pop {r4, pc} at the end of the memory; push {r4, pc} before it; ldr pc, [r1], #4;
         // tbb [r1, r2]
-        let mut frame = Fake::a32().with(13, STACK + 28);
-        let before = frame.clone();
-        assert_eq!(frame.run_a32(0xe8bd_8010), None);
-        assert_eq!(frame, before);
-        let mut frame = Fake::a32().with(13, STACK - 64);
-        let before = frame.clone();
-        assert_eq!(frame.run_a32(0xe92d_8010), None);
-        assert_eq!(frame, before);
-        assert_eq!(frame.run_a32(0xe491_f004), None);
-        assert_eq!(frame, before);
-        let mut frame = Fake::thumb();
-        assert_eq!(frame.run_t32(0xe8d1_f002), None);
-        assert_eq!(frame, Fake::thumb());
+        let mut regs = Fake::a32().with(13, STACK + 28);
+        let before = regs.clone();
+        assert_eq!(regs.run_a32(0xe8bd_8010), None);
+        assert_eq!(regs, before);
+        let mut regs = Fake::a32().with(13, STACK - 64);
+        let before = regs.clone();
+        assert_eq!(regs.run_a32(0xe92d_8010), None);
+        assert_eq!(regs, before);
+        assert_eq!(regs.run_a32(0xe491_f004), None);
+        assert_eq!(regs, before);
+        let mut regs = Fake::thumb();
+        assert_eq!(regs.run_t32(0xe8d1_f002), None);
+        assert_eq!(regs, Fake::thumb());
     }
 
     #[test]
@@ -964,9 +964,9 @@ mod tests {
             (0xe1b0_008f, 0, 0, N | C),
         ];
         for (word, value, before, after) in cases {
-            let mut frame = Fake::a32().with(1, value).flags(before);
-            assert_eq!(frame.run_a32(word), Some(4));
-            let flags = frame.psr & (N | Z | C | V);
+            let mut regs = Fake::a32().with(1, value).flags(before);
+            assert_eq!(regs.run_a32(word), Some(4));
+            let flags = regs.psr & (N | Z | C | V);
             assert_eq!((word, flags), (word, after));
         }
     }
@@ -991,71 +991,71 @@ mod tests {
             (0xe1a0_024f, pc >> 4 | 0xf000_0000),
         ];
         for (word, value) in cases {
-            let mut frame = Fake::a32().with(1, 15);
-            assert_eq!(frame.run_a32(word), Some(4));
-            assert_eq!((word, frame.register(0)), (word, value));
+            let mut regs = Fake::a32().with(1, 15);
+            assert_eq!(regs.run_a32(word), Some(4));
+            assert_eq!((word, regs.register(0)), (word, value));
         }
         // mov pc, r3; add pc, pc, r1, lsl #2 in A32; add pc, r3 in Thumb, which stays Thumb
-        let mut frame = Fake::a32().with(3, AT + 0x41).with(1, 3);
-        assert_eq!(frame.run_a32(0xe1a0_f003), Some(0x40));
-        assert_eq!(frame.psr, SVC | psr::T);
-        assert_eq!(frame.run_a32(0xe08f_f101), Some(20));
-        let mut frame = Fake::thumb().with(3, 0x40);
-        assert_eq!(frame.run_t16(0x449f), Some(0x44));
-        assert_eq!(frame, Fake::thumb().with(3, 0x40));
+        let mut regs = Fake::a32().with(3, AT + 0x41).with(1, 3);
+        assert_eq!(regs.run_a32(0xe1a0_f003), Some(0x40));
+        assert_eq!(regs.psr, SVC | psr::T);
+        assert_eq!(regs.run_a32(0xe08f_f101), Some(20));
+        let mut regs = Fake::thumb().with(3, 0x40);
+        assert_eq!(regs.run_t16(0x449f), Some(0x44));
+        assert_eq!(regs, Fake::thumb().with(3, 0x40));
     }
 
     #[test]
     fn cpsr_accesses_use_the_mask_of_the_probed_code() {
         // mrs r1, cpsr; msr cpsr_c, r1; cpsid i; cpsie if; in A32, T32 and T16
         let before = Fake::a32().flags(psr::I | psr::C);
-        let mut frame = before.clone();
-        assert_eq!(frame.run_a32(0xe10f_1000), Some(4));
-        assert_eq!(frame, before.with(1, SVC | psr::I | psr::C));
-        let mut frame = frame.with(1, SVC | psr::Z);
-        assert_eq!(frame.run_a32(0xe121_f001), Some(4));
-        assert_eq!(frame.psr, SVC | psr::C);
-        assert_eq!(frame.run_a32(0xf10c_0080), Some(4));
-        assert_eq!(frame.psr, SVC | psr::C | psr::I);
-        assert_eq!(frame.run_a32(0xf108_00c0), Some(4));
-        assert_eq!(frame.psr, SVC | psr::C);
+        let mut regs = before.clone();
+        assert_eq!(regs.run_a32(0xe10f_1000), Some(4));
+        assert_eq!(regs, before.with(1, SVC | psr::I | psr::C));
+        let mut regs = regs.with(1, SVC | psr::Z);
+        assert_eq!(regs.run_a32(0xe121_f001), Some(4));
+        assert_eq!(regs.psr, SVC | psr::C);
+        assert_eq!(regs.run_a32(0xf10c_0080), Some(4));
+        assert_eq!(regs.psr, SVC | psr::C | psr::I);
+        assert_eq!(regs.run_a32(0xf108_00c0), Some(4));
+        assert_eq!(regs.psr, SVC | psr::C);
         // msr cpsr_c, #0xd3
-        assert_eq!(frame.run_a32(0xe321_f0d3), Some(4));
-        assert_eq!(frame.psr, SVC | psr::C | psr::I | 1 << 6);
+        assert_eq!(regs.run_a32(0xe321_f0d3), Some(4));
+        assert_eq!(regs.psr, SVC | psr::C | psr::I | 1 << 6);
         // msr cpsr_fsxc, r1 changes all but IT, J, T and reserved bits.
-        let mut frame = Fake::a32().with(1, 0xffff_fff3);
+        let mut regs = Fake::a32().with(1, 0xffff_fff3);
         for (fields, mask) in [(1, 0xdf), (2, 0x300), (4, 0xf_0000), (8, 0xf800_0000)] {
-            frame.psr = 0;
-            assert_eq!(frame.run_a32(0xe120_f001 | fields << 16 | 1 << 16), Some(4));
-            assert_eq!(frame.psr, 0xffff_fff3 & (mask | 0xdf));
+            regs.psr = 0;
+            assert_eq!(regs.run_a32(0xe120_f001 | fields << 16 | 1 << 16), Some(4));
+            assert_eq!(regs.psr, 0xffff_fff3 & (mask | 0xdf));
         }
-        let mut frame = Fake::thumb().flags(psr::Z);
-        assert_eq!(frame.run_t16(0xb672), Some(2));
-        assert_eq!(frame.run_t32(0xf3ef_8100), Some(4));
-        assert_eq!(frame.register(1), SVC | psr::I | psr::Z);
-        assert_eq!(frame.run_t16(0xb662), Some(2));
-        assert_eq!(frame.run_t32(0xf3af_8640), Some(4));
-        assert_eq!(frame.psr, SVC | psr::T | psr::I | psr::Z);
-        let mut frame = frame.with(1, SVC);
-        assert_eq!(frame.run_t32(0xf381_8900), Some(4));
-        assert_eq!(frame.psr, SVC | psr::T);
+        let mut regs = Fake::thumb().flags(psr::Z);
+        assert_eq!(regs.run_t16(0xb672), Some(2));
+        assert_eq!(regs.run_t32(0xf3ef_8100), Some(4));
+        assert_eq!(regs.register(1), SVC | psr::I | psr::Z);
+        assert_eq!(regs.run_t16(0xb662), Some(2));
+        assert_eq!(regs.run_t32(0xf3af_8640), Some(4));
+        assert_eq!(regs.psr, SVC | psr::T | psr::I | psr::Z);
+        let mut regs = regs.with(1, SVC);
+        assert_eq!(regs.run_t32(0xf381_8900), Some(4));
+        assert_eq!(regs.psr, SVC | psr::T);
     }
 
     #[test]
     fn thumb_it_blocks_begin_and_advance() {
         // itte ne; then bx r3, mov r1, pc in the block
-        let mut frame = Fake::thumb();
-        assert_eq!(frame.run_t16(0xbf1a), Some(2));
-        assert_eq!(frame.psr, psr::with_it(SVC | psr::T, 0x1a));
-        assert_eq!(frame.run_t16(0x4679), Some(2));
-        assert_eq!(frame.psr, psr::with_it(SVC | psr::T, 0x14));
-        let mut frame = frame.with(3, AT + 0x21);
-        frame.psr = psr::with_it(SVC | psr::T, 0x18);
-        assert_eq!(frame.run_t16(0x4718), Some(0x20));
-        assert_eq!(frame.psr, SVC | psr::T);
+        let mut regs = Fake::thumb();
+        assert_eq!(regs.run_t16(0xbf1a), Some(2));
+        assert_eq!(regs.psr, psr::with_it(SVC | psr::T, 0x1a));
+        assert_eq!(regs.run_t16(0x4679), Some(2));
+        assert_eq!(regs.psr, psr::with_it(SVC | psr::T, 0x14));
+        let mut regs = regs.with(3, AT + 0x21);
+        regs.psr = psr::with_it(SVC | psr::T, 0x18);
+        assert_eq!(regs.run_t16(0x4718), Some(0x20));
+        assert_eq!(regs.psr, SVC | psr::T);
         // wfe, which does nothing
-        assert_eq!(frame.run_t16(0xbf20), Some(2));
-        assert_eq!(frame.psr, SVC | psr::T);
+        assert_eq!(regs.run_t16(0xbf20), Some(2));
+        assert_eq!(regs.psr, SVC | psr::T);
     }
 
     #[test]

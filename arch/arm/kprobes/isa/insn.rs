@@ -312,8 +312,8 @@ mod tests {
             (0xe14f_0000, Refusal::UnsavedRegister),
             (0xe169_f000, Refusal::UnsavedRegister),
             (0xe105_0200, Refusal::UnsavedRegister),
-            (0xf102_001f, Refusal::MovesTraps),
-            (0xe321_f0df, Refusal::MovesTraps),
+            (0xf102_001f, Refusal::ChangesVectors),
+            (0xe321_f0df, Refusal::ChangesVectors),
             (0xf101_0200, Refusal::BoundToPlace),
             // strexd r0, r2, r3, [r1]; vldr d0, [pc]; bxj r0; swp pc, r0, [r1]
             (0xe1a1_0f92, Refusal::Transaction),
@@ -321,8 +321,8 @@ mod tests {
             (0xe12f_ff20, Refusal::BoundToPlace),
             (0xe101_f090, Refusal::InvalidInsn),
             // mcr p15, #0, r0, c1, c0, #0; mcr p15, #0, r0, c13, c0, #4; mul pc, r0, r1
-            (0xee01_0f10, Refusal::MovesTraps),
-            (0xee0d_0f90, Refusal::MovesCpuData),
+            (0xee01_0f10, Refusal::ChangesVectors),
+            (0xee0d_0f90, Refusal::ChangesCpuBase),
             (0xe00f_0190, Refusal::InvalidInsn),
             // Undefined: parallel addition, extension; ldc p0, c0, [r0]; mcr2 p15; cdp p15
             (0xe600_0f10, Refusal::InvalidInsn),

@@ -115,7 +115,7 @@ rows! {
     // MSR of SPSR and of banked registers
     "1111_0011_100r_xxxx_10x0_xxxx_xxxx_xxxx" => Refuse(UnsavedRegister),
     // CPS to another mode
-    "1111_0011_1010_xxxx_10x0_xxx1_xxxx_xxxx" => Refuse(MovesTraps),
+    "1111_0011_1010_xxxx_10x0_xxx1_xxxx_xxxx" => Refuse(ChangesVectors),
     // CPSIE, CPSID
     "1111_0011_1010_xxxx_10x0_x1x0_xxxx_xxxx" => ChangePsr,
     // WFE

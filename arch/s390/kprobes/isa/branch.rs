@@ -7,7 +7,7 @@
 //! [`Branch`] is a test, which may change a register, and a target. The instruction becomes a
 //! [`Branch`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Frame`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
 //! panic. It is for 64-bit addresses, where BAL and BALR do what BAS and BASR do.
 //!
 //! C counterpart: `resume_execution()` in
@@ -22,7 +22,7 @@ use crate::prelude::*;
 use core::cmp::Ordering;
 
 /// The state that a trap saved, and the memory that the interrupted code sees.
-pub(crate) trait Frame {
+pub(crate) trait Regs {
     /// A general register.
     fn gpr(&self, number: u8) -> u64;
     /// Changes a general register.
@@ -169,17 +169,17 @@ impl Branch {
     /// `None` means that the address to branch to could not be read, and that nothing was changed.
     /// Only BIC reads memory.
     #[inline]
-    pub(crate) fn run(&self, at: TextAddr, frame: &mut impl Frame) -> Option<TextAddr> {
+    pub(crate) fn run(&self, at: TextAddr, regs: &mut impl Regs) -> Option<TextAddr> {
         let next = at.get().wrapping_add(self.len.into());
         // The target is computed before the test changes a register.
         let target = match self.target {
             Target::Relative(distance) => at.get().wrapping_add(distance as u64),
-            Target::Register(number) => frame.gpr(number),
-            Target::Address(address) | Target::Memory(address) => address.sum(frame),
+            Target::Register(number) => regs.gpr(number),
+            Target::Address(address) | Target::Memory(address) => address.sum(regs),
         };
-        let to = match (self.is_taken(next, frame), self.target) {
+        let to = match (self.is_taken(next, regs), self.target) {
             (false, _) => next,
-            (true, Target::Memory(_)) => frame.load(target)?,
+            (true, Target::Memory(_)) => regs.load(target)?,
             (true, _) => target,
         };
         Some(TextAddr::new(to))
@@ -187,23 +187,23 @@ impl Branch {
 
     /// Changes the register that the test changes, and returns whether the branch is taken.
     #[inline]
-    fn is_taken(&self, next: u64, frame: &mut impl Frame) -> bool {
+    fn is_taken(&self, next: u64, regs: &mut impl Regs) -> bool {
         let (register, part) = (self.register, self.part);
         match self.test {
-            Test::Condition(mask) => has(mask, frame.cc()),
+            Test::Condition(mask) => has(mask, regs.cc()),
             Test::Link => {
-                frame.set_gpr(register, next);
+                regs.set_gpr(register, next);
                 true
             }
-            Test::Count => part.add(register, u64::MAX, frame) != 0,
+            Test::Count => part.add(register, u64::MAX, regs) != 0,
             Test::High(by) | Test::NotHigh(by) => {
-                let (step, limit) = (frame.gpr(by), part.of(frame.gpr(by | 1)));
-                let high = part.add(register, step, frame) > limit;
+                let (step, limit) = (regs.gpr(by), part.of(regs.gpr(by | 1)));
+                let high = part.add(register, step, regs) > limit;
                 high == matches!(self.test, Test::High(_))
             }
-            Test::Compare(number, mask) => part.compare(register, frame.gpr(number), mask, frame),
+            Test::Compare(number, mask) => part.compare(register, regs.gpr(number), mask, regs),
             Test::CompareImmediate(number, mask) => {
-                part.compare(register, i64::from(number) as u64, mask, frame)
+                part.compare(register, i64::from(number) as u64, mask, regs)
             }
         }
     }
@@ -224,23 +224,23 @@ impl Part {
 
     /// Adds to this part of a register, and returns the sum.
     #[inline]
-    fn add(self, number: u8, value: u64, frame: &mut impl Frame) -> i64 {
-        let before = frame.gpr(number);
+    fn add(self, number: u8, value: u64, regs: &mut impl Regs) -> i64 {
+        let before = regs.gpr(number);
         let (mask, value) = match self {
             Self::Low | Self::UnsignedLow => (u64::from(u32::MAX), value),
             Self::High => (u64::MAX << 32, value << 32),
             Self::Whole | Self::UnsignedWhole => (u64::MAX, value),
         };
         let after = before & !mask | before.wrapping_add(value) & mask;
-        frame.set_gpr(number, after);
+        regs.set_gpr(number, after);
         self.of(after)
     }
 
     /// Compares this part of a register with that of `other`. Returns whether the mask has the bit
     /// of the result.
     #[inline]
-    fn compare(self, number: u8, other: u64, mask: u8, frame: &impl Frame) -> bool {
-        let cc = match self.of(frame.gpr(number)).cmp(&self.of(other)) {
+    fn compare(self, number: u8, other: u64, mask: u8, regs: &impl Regs) -> bool {
+        let cc = match self.of(regs.gpr(number)).cmp(&self.of(other)) {
             Ordering::Equal => 0,
             Ordering::Less => 1,
             Ordering::Greater => 2,
@@ -251,10 +251,10 @@ impl Part {
 
 impl Address {
     #[inline]
-    fn sum(self, frame: &impl Frame) -> u64 {
+    fn sum(self, regs: &impl Regs) -> u64 {
         let register = |number| match number {
             0 => 0,
-            _ => frame.gpr(number),
+            _ => regs.gpr(number),
         };
         register(self.base)
             .wrapping_add(register(self.index))
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    impl Frame for Fake {
+    impl Regs for Fake {
         fn gpr(&self, number: u8) -> u64 {
             self.gprs[usize::from(number)]
         }
@@ -334,41 +334,41 @@ mod tests {
     fn conditions_are_bits_of_the_mask() {
         for (mask, cc) in (0..16).flat_map(|mask| (0..4).map(move |cc| (mask, cc))) {
             let taken = mask >> (3 - cc) & 1 != 0;
-            let mut frame = Fake::new();
-            frame.cc = cc;
-            frame.memory = (0x345, AT + 0x40);
-            let before = frame.clone();
+            let mut regs = Fake::new();
+            regs.cc = cc;
+            regs.memory = (0x345, AT + 0x40);
+            let before = regs.clone();
             let high = mask << 4;
             // brc 64; brcl 64
-            let to = frame.run(&[0xa7, high | 4, 0, 0x20]);
+            let to = regs.run(&[0xa7, high | 4, 0, 0x20]);
             assert_eq!(to, Some(if taken { 64 } else { 4 }));
-            let to = frame.run(&[0xc0, high | 4, 0, 0, 0, 0x20]);
+            let to = regs.run(&[0xc0, high | 4, 0, 0, 0, 0x20]);
             assert_eq!(to, Some(if taken { 64 } else { 6 }));
             // bc 0x123; bcr %r2; bic 0x345
-            let to = frame.run_to(&[0x47, high, 0x01, 0x23]);
+            let to = regs.run_to(&[0x47, high, 0x01, 0x23]);
             assert_eq!(to, Some(if taken { 0x123 } else { AT + 4 }));
-            let to = frame.run_to(&[0x07, high | 2]);
+            let to = regs.run_to(&[0x07, high | 2]);
             assert_eq!(to, Some(if taken { 0x200 } else { AT + 2 }));
-            let to = frame.run(&[0xe3, high, 0x03, 0x45, 0x00, 0x47]);
+            let to = regs.run(&[0xe3, high, 0x03, 0x45, 0x00, 0x47]);
             assert_eq!(to, Some(if taken { 64 } else { 6 }));
-            assert_eq!(frame, before);
+            assert_eq!(regs, before);
         }
     }
 
     #[test]
     fn distances_are_signed_halfwords() {
-        let mut frame = Fake::new();
-        assert_eq!(frame.run(&[0xa7, 0xf4, 0x80, 0x00]), Some(-0x1_0000));
-        assert_eq!(frame.run(&[0xa7, 0xf4, 0x7f, 0xff]), Some(0xfffe));
-        let least = frame.run(&[0xc0, 0xf4, 0x80, 0, 0, 0]);
+        let mut regs = Fake::new();
+        assert_eq!(regs.run(&[0xa7, 0xf4, 0x80, 0x00]), Some(-0x1_0000));
+        assert_eq!(regs.run(&[0xa7, 0xf4, 0x7f, 0xff]), Some(0xfffe));
+        let least = regs.run(&[0xc0, 0xf4, 0x80, 0, 0, 0]);
         assert_eq!(least, Some(-0x1_0000_0000));
-        let most = frame.run(&[0xc0, 0xf4, 0x7f, 0xff, 0xff, 0xff]);
+        let most = regs.run(&[0xc0, 0xf4, 0x7f, 0xff, 0xff, 0xff]);
         assert_eq!(most, Some(0xffff_fffe));
     }
 
     #[test]
     fn addresses_are_sums_of_the_registers_that_are_not_0() {
-        let mut frame = Fake::new().with(0, 0x7000);
+        let mut regs = Fake::new().with(0, 0x7000);
         // b 0x123(%r2,%r3), then without index, base or both
         for (second, third, sum) in [
             (0xf2, 0x31, 0x623),
@@ -376,16 +376,16 @@ mod tests {
             (0xf2, 0x01, 0x323),
             (0xf0, 0x01, 0x123),
         ] {
-            assert_eq!(frame.run_to(&[0x47, second, third, 0x23]), Some(sum));
+            assert_eq!(regs.run_to(&[0x47, second, third, 0x23]), Some(sum));
         }
         // bctg %r1,-1(%r2,%r3); bctg %r1,0x7f001(%r3)
-        let to = frame.run_to(&[0xe3, 0x12, 0x3f, 0xff, 0xff, 0x46]);
+        let to = regs.run_to(&[0xe3, 0x12, 0x3f, 0xff, 0xff, 0x46]);
         assert_eq!(to, Some(0x4ff));
-        let to = frame.run_to(&[0xe3, 0x10, 0x30, 0x01, 0x7f, 0x46]);
+        let to = regs.run_to(&[0xe3, 0x10, 0x30, 0x01, 0x7f, 0x46]);
         assert_eq!(to, Some(0x7f301));
         // b 0x123(%r2) with the sum beyond the last address
-        let mut frame = frame.with(2, u64::MAX);
-        assert_eq!(frame.run_to(&[0x47, 0xf0, 0x21, 0x23]), Some(0x122));
+        let mut regs = regs.with(2, u64::MAX);
+        assert_eq!(regs.run_to(&[0x47, 0xf0, 0x21, 0x23]), Some(0x122));
     }
 
     #[test]
@@ -400,9 +400,9 @@ mod tests {
             (&[0xc0, 0x55, 0x00, 0x00, 0x00, 0x20], AT + 64),
         ];
         for (bytes, to) in cases {
-            let mut frame = Fake::new();
-            assert_eq!(frame.run_to(bytes), Some(to));
-            assert_eq!(frame, Fake::new().with(5, AT + bytes.len() as u64));
+            let mut regs = Fake::new();
+            assert_eq!(regs.run_to(bytes), Some(to));
+            assert_eq!(regs, Fake::new().with(5, AT + bytes.len() as u64));
         }
         // The target is computed first: basr %r5,%r5; bas %r5,4(%r5)
         assert_eq!(Fake::new().run_to(&[0x0d, 0x55]), Some(0x500));
@@ -419,9 +419,9 @@ mod tests {
             (&[0xb9, 0x46, 0x00, 0x50], 4, 0x4ff),
         ];
         for (bytes, to, register) in cases {
-            let mut frame = Fake::new();
-            assert_eq!(frame.run(bytes), Some(to));
-            assert_eq!(frame, Fake::new().with(5, register));
+            let mut regs = Fake::new();
+            assert_eq!(regs.run(bytes), Some(to));
+            assert_eq!(regs, Fake::new().with(5, register));
         }
     }
 
@@ -443,10 +443,10 @@ mod tests {
         let upper: [(&[u8], u64); 1] = [(&[0xcc, 0x56, 0, 0, 0, 0x20], AT + 64)];
         let check = |insns: &[(&[u8], u64)], before, after, taken| {
             for (bytes, to) in insns {
-                let mut frame = Fake::new().with(5, before);
+                let mut regs = Fake::new().with(5, before);
                 let next = AT + bytes.len() as u64;
-                assert_eq!(frame.run_to(bytes), Some(if taken { *to } else { next }));
-                assert_eq!(frame, Fake::new().with(5, after));
+                assert_eq!(regs.run_to(bytes), Some(if taken { *to } else { next }));
+                assert_eq!(regs, Fake::new().with(5, after));
             }
         };
         check(&narrow, UPPER | 2, UPPER | 1, true);
@@ -481,11 +481,11 @@ mod tests {
         let check = |insns: &[(&[u8], bool)], [index, by, limit]: [u64; 3], sum, high| {
             for (bytes, if_high) in insns {
                 let before = Fake::new().with(4, by).with(5, limit).with(9, AT + 48);
-                let mut frame = before.clone().with(2, index);
+                let mut regs = before.clone().with(2, index);
                 let next = bytes.len() as i64;
                 let to = if *if_high == high { 64 } else { next };
-                assert_eq!(frame.run(bytes), Some(to));
-                assert_eq!(frame, before.with(2, sum));
+                assert_eq!(regs.run(bytes), Some(to));
+                assert_eq!(regs, before.with(2, sum));
             }
         };
         check(&narrow, [UPPER | 5, 2, 7], UPPER | 7, false);
@@ -503,28 +503,28 @@ mod tests {
     fn odd_index_register_is_increment_and_limit() {
         // bxh %r2,%r5,16(%r9): %r5 is both.
         let insn = [0x86, 0x25, 0x90, 0x10];
-        let mut frame = Fake::new().with(6, 0x900).with(9, AT + 48);
-        assert_eq!(frame.run(&insn), Some(64));
-        assert_eq!(frame.gpr(2), 0x700);
+        let mut regs = Fake::new().with(6, 0x900).with(9, AT + 48);
+        assert_eq!(regs.run(&insn), Some(64));
+        assert_eq!(regs.gpr(2), 0x700);
         // bxh %r5,%r4,16(%r9), bxh %r5,%r5,16(%r9): the limit is that before the addition.
         for (second, by) in [(0x54, 4), (0x55, 5)] {
-            let mut frame = Fake::new().with(9, AT + 48);
-            assert_eq!(frame.run(&[0x86, second, 0x90, 0x10]), Some(64));
-            assert_eq!(frame.gpr(5), 0x500 + (by << 8));
+            let mut regs = Fake::new().with(9, AT + 48);
+            assert_eq!(regs.run(&[0x86, second, 0x90, 0x10]), Some(64));
+            assert_eq!(regs.gpr(5), 0x500 + (by << 8));
         }
     }
 
     /// The masks, as bits, with which a comparison branches by 64 bytes; with the others, the CPU
     /// goes on behind. `None` if a register changes.
-    fn masks(frame: &Fake, with_mask: impl Fn(u8) -> [u8; 6]) -> Option<u16> {
+    fn masks(regs: &Fake, with_mask: impl Fn(u8) -> [u8; 6]) -> Option<u16> {
         (0..16).try_fold(0, |masks, mask| {
-            let mut after = frame.clone();
+            let mut after = regs.clone();
             let taken = match after.run(&with_mask(mask))? {
                 64 => 1,
                 6 => 0,
                 _ => return None,
             };
-            (after == *frame).then_some(masks | taken << mask)
+            (after == *regs).then_some(masks | taken << mask)
         })
     }
 
@@ -552,11 +552,11 @@ mod tests {
         let numbers = [(5, 5), (5, 6), (5, minus_1), (upper, 5), (minus_1, MINUS_1)];
         for ([relative, address], results) in cases {
             for ((first, second), result) in numbers.into_iter().zip(results) {
-                let frame = Fake::new().with(2, first).with(3, second).with(9, AT);
+                let regs = Fake::new().with(2, first).with(3, second).with(9, AT);
                 let relative = |mask| [0xec, 0x23, 0x00, 0x20, mask << 4, relative];
-                assert_eq!(masks(&frame, relative), masks_with(result));
+                assert_eq!(masks(&regs, relative), masks_with(result));
                 let address = |mask| [0xec, 0x23, 0x90, 0x40, mask << 4, address];
-                assert_eq!(masks(&frame, address), masks_with(result));
+                assert_eq!(masks(&regs, address), masks_with(result));
             }
         }
     }
@@ -575,11 +575,11 @@ mod tests {
         let numbers = [(5, 5), (5, 6), (5, 0xff), (UPPER | 5, 5), (u64::MAX, 0xff)];
         for ([relative, address], results) in cases {
             for ((first, second), result) in numbers.into_iter().zip(results) {
-                let frame = Fake::new().with(2, first).with(9, AT);
+                let regs = Fake::new().with(2, first).with(9, AT);
                 let relative = |mask| [0xec, 0x20 | mask, 0x00, 0x20, second, relative];
-                assert_eq!(masks(&frame, relative), masks_with(result));
+                assert_eq!(masks(&regs, relative), masks_with(result));
                 let address = |mask| [0xec, 0x20 | mask, 0x90, 0x40, second, address];
-                assert_eq!(masks(&frame, address), masks_with(result));
+                assert_eq!(masks(&regs, address), masks_with(result));
             }
         }
     }
@@ -587,22 +587,22 @@ mod tests {
     #[test]
     fn address_in_memory_that_cannot_be_read_changes_nothing() {
         // bi 0x345(%r2), and the same with a mask of 4
-        let mut frame = Fake::new();
-        assert_eq!(frame.run(&[0xe3, 0xf0, 0x23, 0x45, 0x00, 0x47]), None);
-        assert_eq!(frame.run(&[0xe3, 0x40, 0x23, 0x45, 0x00, 0x47]), Some(6));
-        assert_eq!(frame, Fake::new());
-        frame.memory = (0x545, 0x1234);
-        let to = frame.run_to(&[0xe3, 0xf0, 0x23, 0x45, 0x00, 0x47]);
+        let mut regs = Fake::new();
+        assert_eq!(regs.run(&[0xe3, 0xf0, 0x23, 0x45, 0x00, 0x47]), None);
+        assert_eq!(regs.run(&[0xe3, 0x40, 0x23, 0x45, 0x00, 0x47]), Some(6));
+        assert_eq!(regs, Fake::new());
+        regs.memory = (0x545, 0x1234);
+        let to = regs.run_to(&[0xe3, 0xf0, 0x23, 0x45, 0x00, 0x47]);
         assert_eq!(to, Some(0x1234));
     }
 
     #[test]
     fn hints_and_other_instructions_are_no_branches() {
         // bprp, bpp; lr
-        let mut frame = Fake::new();
-        assert_eq!(frame.run(&[0xc5, 0xf0, 0x10, 0, 0, 0x10]), Some(6));
-        assert_eq!(frame.run(&[0xc7, 0xf0, 0x20, 0, 0, 0x10]), Some(6));
-        assert_eq!(frame, Fake::new());
-        assert_eq!(frame.run(&[0x18, 0x12]), None);
+        let mut regs = Fake::new();
+        assert_eq!(regs.run(&[0xc5, 0xf0, 0x10, 0, 0, 0x10]), Some(6));
+        assert_eq!(regs.run(&[0xc7, 0xf0, 0x20, 0, 0, 0x10]), Some(6));
+        assert_eq!(regs, Fake::new());
+        assert_eq!(regs.run(&[0x18, 0x12]), None);
     }
 }

@@ -5,7 +5,7 @@
 //! All registers and the condition code are compared, and what handlers see.
 
 use super::{
-    super::frame::Trapped,
+    super::saved_regs::SavedRegs,
     *, //
 };
 use crate::contract::tests::now;
@@ -55,7 +55,7 @@ impl State {
     /// Are these the registers that a handler is shown at `at`, as far as the function has not
     /// changed them?
     fn is_shown(&self, shown: &bindings::pt_regs, at: TextAddr) -> bool {
-        let shown = Trapped::of(shown);
+        let shown = SavedRegs::of(shown);
         let mut gprs = shown.gprs.iter().zip(&self.gprs);
         let same = gprs.all(|(&shown, &is)| shown as u64 == is);
         let ip = shown.ip as u64 == at.get() + S390::TRAP_IP_OFFSET;
@@ -84,7 +84,7 @@ unsafe extern "C" fn look(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs
     let len = unsafe { bindings::stack_trace_save(trace.as_mut_ptr(), trace.len() as u32, 0) };
     let trace = trace.get(..len as usize).unwrap_or_default();
     // SAFETY: The registers of the hit.
-    let at = Trapped::of(unsafe { &*regs }).ip;
+    let at = SavedRegs::of(unsafe { &*regs }).ip;
     let caller = function!(rust_kprobes_test_ran).get() as usize;
     let mut behind = trace.iter().skip_while(|&&entry| entry != at);
     if behind.any(|&entry| entry == caller) {
@@ -101,7 +101,7 @@ unsafe extern "C" fn look(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs
 unsafe extern "C" fn change(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs) -> c_int {
     CALLS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: The registers of the hit, which are ours to change.
-    let regs = Trapped::of_mut(unsafe { &mut *regs });
+    let regs = SavedRegs::of_mut(unsafe { &mut *regs });
     (regs.gprs[5], regs.gprs[15], regs.ip) = (0x77, 16, 16);
     regs.mask ^= 3 << 44;
     1
@@ -225,7 +225,7 @@ mod cases {
             let (mut ip, mut sp) = (ip as usize, 0x1000);
             // SAFETY: Numbers.
             let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
-            Trapped::of_mut(&mut registers).gprs[14] = link as usize;
+            SavedRegs::of_mut(&mut registers).gprs[14] = link as usize;
             // SAFETY: All three are there.
             unsafe { bindings::kprobe_unwind_original(&raw const registers, &mut ip, &mut sp) };
             (ip as u64, sp as u64 - 0x1000)

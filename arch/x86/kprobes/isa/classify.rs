@@ -173,7 +173,7 @@ pub(super) fn check_movable(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> R
         Ok(_) if is_endbr(insn) => NoJumpReason::LandingPad,
         Ok(Exec::Emulate(Op::Count(..))) => NoJumpReason::ShortLoop,
         Ok(Exec::Emulate(Op::CallRegister(_) | Op::CallMemory(_))) => NoJumpReason::IndirectCall,
-        Ok(_) | Err(Refusal::MovesCpuData | Refusal::InterruptReturn) => return Ok(()),
+        Ok(_) | Err(Refusal::ChangesCpuBase | Refusal::InterruptReturn) => return Ok(()),
         Err(refusal) => NoJumpReason::CannotMove(refusal),
     };
     Err(reason.at(at))
@@ -523,10 +523,10 @@ mod movable_tests {
             Err(NoJumpReason::LandingPad.at(AT))
         ));
         let cases: [(&[u8], Refusal); 6] = [
-            (&[0x8e, 0xd0], Refusal::HoldsTrapsBack),
+            (&[0x8e, 0xd0], Refusal::DelaysTraps),
             (&[0xcc], Refusal::AlwaysTraps),
             (&[0x0f, 0x0b], Refusal::AlwaysTraps),
-            (&[0x0f, 0x01, 0x18], Refusal::MovesTraps),
+            (&[0x0f, 0x01, 0x18], Refusal::ChangesVectors),
             (&[0xf4], Refusal::Waits),
             (&[0x48, 0xcb], Refusal::FarBranch),
         ];

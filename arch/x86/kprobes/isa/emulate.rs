@@ -7,7 +7,7 @@
 //! wrong interrupt flag). These instructions do little, so emulation changes the saved registers
 //! instead. The instruction becomes an [`Op`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Frame`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
 //! panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
 //!
 //! * STI does not delay interrupts until after the next instruction. STI is refused if the next
@@ -21,11 +21,11 @@
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    frame::{
-        flag,
-        Frame, //
-    },
     operand::Memory, //
+    regs::{
+        flag,
+        Regs, //
+    },
 };
 use crate::prelude::*;
 
@@ -92,18 +92,18 @@ pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
     }
 }
 
-/// Emulates `op` for the instruction before `next`. Sets the IP of `frame` to the address where
+/// Emulates `op` for the instruction before `next`. Sets the IP of `regs` to the address where
 /// execution continues.
 #[inline]
-pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result<(), Faulted> {
+pub(crate) fn emulate(op: &Op, next: TextAddr, regs: &mut impl Regs) -> Result<(), Faulted> {
     let op = resolve_call(*op, next);
-    if emulate_common(&Some(op), next, frame) {
+    if emulate_common(&Some(op), next, regs) {
         return Ok(());
     }
     let to = match op {
         Op::Jump(distance) => by(next, distance),
         Op::Count(counter, distance) => {
-            if counter.count(frame) {
+            if counter.count(regs) {
                 by(next, distance)
             } else {
                 next.get()
@@ -111,20 +111,20 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
         }
         Op::JumpTo(target) => target,
         Op::Return(release) => {
-            let to = frame.pop();
-            release_arguments(release, frame);
-            canonical(to, frame)
+            let to = regs.pop();
+            release_arguments(release, regs);
+            canonical(to, regs)
         }
-        Op::JumpRegister(number) => canonical(frame.register(number), frame),
-        Op::CallRegister(number) => call(canonical(frame.register(number), frame), next, frame),
-        Op::JumpMemory(memory) => canonical(load(memory, next, frame)?, frame),
-        Op::CallMemory(memory) => call(canonical(load(memory, next, frame)?, frame), next, frame),
+        Op::JumpRegister(number) => canonical(regs.register(number), regs),
+        Op::CallRegister(number) => call(canonical(regs.register(number), regs), next, regs),
+        Op::JumpMemory(memory) => canonical(load(memory, next, regs)?, regs),
+        Op::CallMemory(memory) => call(canonical(load(memory, next, regs)?, regs), next, regs),
         _ => {
-            flags(&op, frame);
+            flags(&op, regs);
             next.get()
         }
     };
-    frame.set_ip(to);
+    regs.set_ip(to);
     Ok(())
 }
 
@@ -133,39 +133,39 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, frame: &mut impl Frame) -> Result
 /// The handler of a hit inlines this function, and calls another function for the other operations.
 /// So the handler saves few registers.
 #[inline(always)]
-pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, frame: &mut impl Frame) -> bool {
+pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, regs: &mut impl Regs) -> bool {
     let to = match *op {
         Some(Op::Continue) => next.get(),
-        Some(Op::CallTo(target)) => call(target, next, frame),
+        Some(Op::CallTo(target)) => call(target, next, regs),
         Some(Op::Return(release)) => {
-            let sp = frame.register(SP);
-            let to = frame.pop();
+            let sp = regs.register(SP);
+            let to = regs.pop();
             if sign_extended(to, 48) != to {
                 // `canonical` calls a function.
-                frame.set_register(SP, sp);
+                regs.set_register(SP, sp);
                 return false;
             }
-            release_arguments(release, frame);
+            release_arguments(release, regs);
             to
         }
-        Some(Op::JumpIf(condition, distance)) => branch(condition, distance, next, frame.flags()),
+        Some(Op::JumpIf(condition, distance)) => branch(condition, distance, next, regs.flags()),
         _ => return false,
     };
-    frame.set_ip(to);
+    regs.set_ip(to);
     true
 }
 
 /// Pops the arguments of a function that returns.
 #[inline(always)]
-fn release_arguments(bytes: u16, frame: &mut impl Frame) {
-    let sp = frame.register(SP).wrapping_add(u64::from(bytes));
-    frame.set_register(SP, sp);
+fn release_arguments(bytes: u16, regs: &mut impl Regs) {
+    let sp = regs.register(SP).wrapping_add(u64::from(bytes));
+    regs.set_register(SP, sp);
 }
 
 /// Returns `to` if it is canonical, else an address of the kernel's half: it must not be a user's.
 #[inline(always)]
-fn canonical(to: u64, frame: &impl Frame) -> u64 {
-    if sign_extended(to, 48) == to || frame.has_five_levels() && sign_extended(to, 57) == to {
+fn canonical(to: u64, regs: &impl Regs) -> u64 {
+    if sign_extended(to, 48) == to || regs.has_five_levels() && sign_extended(to, 57) == to {
         to
     } else {
         to | !0 << 47
@@ -190,16 +190,16 @@ fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u6
 }
 
 /// Emulates the operations that access flags.
-fn flags(op: &Op, frame: &mut impl Frame) {
+fn flags(op: &Op, regs: &mut impl Regs) {
     match *op {
-        Op::DisableInterrupts => frame.set_flags(frame.flags() & !flag::IF),
-        Op::EnableInterrupts => frame.set_flags(frame.flags() | flag::IF),
-        Op::PushFlags => frame.push(frame.flags() & !flag::NOT_PUSHED),
+        Op::DisableInterrupts => regs.set_flags(regs.flags() & !flag::IF),
+        Op::EnableInterrupts => regs.set_flags(regs.flags() | flag::IF),
+        Op::PushFlags => regs.push(regs.flags() & !flag::NOT_PUSHED),
         Op::PopFlags => {
             // TF traps after the next instruction, and so does IRET from this trap.
-            let popped = frame.pop() & flag::POPPED;
-            let kept = frame.flags() & flag::KEPT;
-            frame.set_flags(popped | kept | flag::ONE);
+            let popped = regs.pop() & flag::POPPED;
+            let kept = regs.flags() & flag::KEPT;
+            regs.set_flags(popped | kept | flag::ONE);
         }
         _ => {}
     }
@@ -213,8 +213,8 @@ const SP: u8 = 4;
 /// Pushes the return address and returns `target`, which the caller computed with the RSP before
 /// the push.
 #[inline]
-fn call(target: u64, next: TextAddr, frame: &mut impl Frame) -> u64 {
-    frame.push(next.get());
+fn call(target: u64, next: TextAddr, regs: &mut impl Regs) -> u64 {
+    regs.push(next.get());
     target
 }
 
@@ -224,8 +224,8 @@ fn by(next: TextAddr, distance: i32) -> u64 {
 }
 
 #[inline]
-fn load(memory: Memory, next: TextAddr, frame: &impl Frame) -> Result<u64, Faulted> {
-    frame.load(memory.address(next, frame)).ok_or(Faulted)
+fn load(memory: Memory, next: TextAddr, regs: &impl Regs) -> Result<u64, Faulted> {
+    regs.load(memory.address(next, regs)).ok_or(Faulted)
 }
 
 /// The condition of a Jcc: the low four bits of its opcode.
@@ -282,19 +282,19 @@ impl Counter {
     /// Decrements the counter, except for JRCXZ, and returns whether the jump is taken. No flag
     /// changes.
     #[inline]
-    fn count(self, frame: &mut impl Frame) -> bool {
+    fn count(self, regs: &mut impl Regs) -> bool {
         let width = match self.narrow {
             true => u64::from(u32::MAX),
             false => u64::MAX,
         };
-        let before = frame.register(CX) & width;
+        let before = regs.register(CX) & width;
         if self.kind == 3 {
             return before == 0;
         }
         // A write to ECX clears the upper half of RCX.
         let left = before.wrapping_sub(1) & width;
-        frame.set_register(CX, left);
-        let zero = frame.flags() & flag::ZF != 0;
+        regs.set_register(CX, left);
+        let zero = regs.flags() & flag::ZF != 0;
         left != 0
             && match self.kind {
                 0 => !zero,
@@ -330,18 +330,18 @@ mod tests {
     }
 
     /// Emulates `bytes`, which stand at [`AT`].
-    fn run(bytes: &[u8], frame: &mut Fake) -> bool {
+    fn run(bytes: &[u8], regs: &mut Fake) -> bool {
         let next = TextAddr::new(AT + bytes.len() as u64);
-        op(bytes).is_ok_and(|op| emulate(&op, next, frame).is_ok())
+        op(bytes).is_ok_and(|op| emulate(&op, next, regs).is_ok())
     }
 
     /// Where `bytes` at [`AT`] lead with these flags and this RCX, and RCX after it.
     fn leads(bytes: &[u8], flags: u64, cx: u64) -> Option<(u64, u64)> {
-        let mut frame = Fake::numbered();
-        frame.flags = flags;
-        frame.registers[1] = cx;
-        let done = run(bytes, &mut frame) && frame.flags == flags;
-        done.then(|| (frame.ip.wrapping_sub(AT), frame.registers[1]))
+        let mut regs = Fake::numbered();
+        regs.flags = flags;
+        regs.registers[1] = cx;
+        let done = run(bytes, &mut regs) && regs.flags == flags;
+        done.then(|| (regs.ip.wrapping_sub(AT), regs.registers[1]))
     }
 
     /// Where `bytes` at [`AT`] lead with these flags.
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn noncanonical_pointers_lead_to_the_kernels_half() {
-        let mut frame = Fake::numbered();
+        let mut regs = Fake::numbered();
         let direct_map = 0xff11_0000_1234_5000;
         for (five_levels, pointer, ip) in [
             (false, AT, AT),
@@ -361,17 +361,17 @@ mod tests {
             (true, direct_map, direct_map),
             (true, 0x6b6b_6b6b_6b6b_6b6b, 0xffff_eb6b_6b6b_6b6b),
         ] {
-            frame.five_levels = five_levels;
-            frame.registers[1] = pointer;
+            regs.five_levels = five_levels;
+            regs.registers[1] = pointer;
             // jmp *%rcx; call *%rcx
             for code in [[0xff, 0xe1], [0xff, 0xd1]] {
-                assert!(run(&code, &mut frame) && frame.ip == ip);
+                assert!(run(&code, &mut regs) && regs.ip == ip);
             }
-            let sp = frame.sp();
-            frame.push(pointer);
+            let sp = regs.sp();
+            regs.push(pointer);
             // ret $8
-            assert!(run(&[0xc2, 8, 0], &mut frame) && frame.ip == ip);
-            assert_eq!(frame.sp(), sp.wrapping_add(8));
+            assert!(run(&[0xc2, 8, 0], &mut regs) && regs.ip == ip);
+            assert_eq!(regs.sp(), sp.wrapping_add(8));
         }
     }
 
@@ -487,11 +487,11 @@ mod tests {
             (&[0xff, 0xd4], STACK | !0 << 47),
         ];
         for (bytes, to) in cases {
-            let mut frame = Fake::numbered();
-            assert!(run(bytes, &mut frame));
-            assert_eq!(frame.ip, to);
-            assert_eq!(frame.sp(), STACK - 8);
-            assert_eq!(frame.load(STACK - 8), Some(AT + bytes.len() as u64));
+            let mut regs = Fake::numbered();
+            assert!(run(bytes, &mut regs));
+            assert_eq!(regs.ip, to);
+            assert_eq!(regs.sp(), STACK - 8);
+            assert_eq!(regs.load(STACK - 8), Some(AT + bytes.len() as u64));
         }
     }
 
@@ -504,10 +504,10 @@ mod tests {
             (&[0xc2, 0xf8, 0xff], 0x1_0000),
         ];
         for (bytes, released) in cases {
-            let mut frame = Fake::numbered();
-            frame.store(STACK, 0x1234);
-            assert!(run(bytes, &mut frame));
-            assert_eq!((frame.ip, frame.sp()), (0x1234, STACK + released));
+            let mut regs = Fake::numbered();
+            regs.store(STACK, 0x1234);
+            assert!(run(bytes, &mut regs));
+            assert_eq!((regs.ip, regs.sp()), (0x1234, STACK + released));
         }
     }
 
@@ -520,44 +520,44 @@ mod tests {
             (&[0x65, 0xff, 0x14, 0x25, 0x10, 0, 0, 0], Fake::GS + 0x10, 8),
         ];
         for (bytes, at, pushed) in cases {
-            let mut frame = Fake::numbered();
-            frame.store(at, 0x1234);
-            assert!(run(bytes, &mut frame));
-            assert_eq!((frame.ip, frame.sp()), (0x1234, STACK - pushed));
+            let mut regs = Fake::numbered();
+            regs.store(at, 0x1234);
+            assert!(run(bytes, &mut regs));
+            assert_eq!((regs.ip, regs.sp()), (0x1234, STACK - pushed));
         }
     }
 
     #[test]
     fn faulting_accesses_leave_the_frame_unchanged() {
         for bytes in [[0xff, 0x10], [0xff, 0x20]] {
-            let mut frame = Fake::numbered();
+            let mut regs = Fake::numbered();
             let next = TextAddr::new(AT + 2);
-            let result = op(&bytes).map(|op| emulate(&op, next, &mut frame));
+            let result = op(&bytes).map(|op| emulate(&op, next, &mut regs));
             assert_eq!(result, Ok(Err(Faulted)));
-            assert_eq!(frame, Fake::numbered());
+            assert_eq!(regs, Fake::numbered());
         }
     }
 
     #[test]
     fn interrupt_flag_is_switched_alone() {
         for flags in [flag::ONE, !0] {
-            let mut frame = Fake::numbered();
-            frame.flags = flags;
-            assert!(run(&[0xfb], &mut frame));
-            assert_eq!((frame.flags, frame.ip), (flags | flag::IF, AT + 1));
-            assert!(run(&[0xfa], &mut frame));
-            assert_eq!((frame.flags, frame.ip), (flags & !flag::IF, AT + 1));
+            let mut regs = Fake::numbered();
+            regs.flags = flags;
+            assert!(run(&[0xfb], &mut regs));
+            assert_eq!((regs.flags, regs.ip), (flags | flag::IF, AT + 1));
+            assert!(run(&[0xfa], &mut regs));
+            assert_eq!((regs.flags, regs.ip), (flags & !flag::IF, AT + 1));
         }
     }
 
     #[test]
     fn pushed_flags_are_without_rf_and_vm() {
-        let mut frame = Fake::numbered();
-        frame.flags = 0x003f_7fd7;
-        assert!(run(&[0x9c], &mut frame));
-        assert_eq!(frame.load(STACK - 8), Some(0x003c_7fd7));
+        let mut regs = Fake::numbered();
+        regs.flags = 0x003f_7fd7;
+        assert!(run(&[0x9c], &mut regs));
+        assert_eq!(regs.load(STACK - 8), Some(0x003c_7fd7));
         assert_eq!(
-            (frame.flags, frame.ip, frame.sp()),
+            (regs.flags, regs.ip, regs.sp()),
             (0x003f_7fd7, AT + 1, STACK - 8)
         );
     }
@@ -574,14 +574,11 @@ mod tests {
             (flag::IOPL | flag::IF, flag::ONE, 0x3202),
         ];
         for (popped, before, after) in cases {
-            let mut frame = Fake::numbered();
-            frame.flags = before;
-            frame.store(STACK, popped);
-            assert!(run(&[0x9d], &mut frame));
-            assert_eq!(
-                (frame.flags, frame.ip, frame.sp()),
-                (after, AT + 1, STACK + 8)
-            );
+            let mut regs = Fake::numbered();
+            regs.flags = before;
+            regs.store(STACK, popped);
+            assert!(run(&[0x9d], &mut regs));
+            assert_eq!((regs.flags, regs.ip, regs.sp()), (after, AT + 1, STACK + 8));
         }
     }
 }

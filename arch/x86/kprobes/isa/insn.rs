@@ -13,7 +13,7 @@
 //!
 //! All parts except the opcode are optional. 3DNow! has its opcode at the end. [`Insn`] contains
 //! the bytes of the instruction and every value that depends on the encoding (registers, segment,
-//! mandatory prefix), so no other file parses bytes.
+//! mandatory prefix), so the files that use it parse no bytes.
 //!
 //! An opcode byte has no meaning without its opcode map: EB is a jump in one map and VPOR in
 //! another. [`Opcode`] therefore contains both.

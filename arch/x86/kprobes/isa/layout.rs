@@ -205,10 +205,10 @@ impl InsnMap {
         Self(bits)
     }
 
-    /// Returns the original address for offset `into` of the detour, or `None` for the word.
-    pub(crate) fn origin(self, into: u64) -> Option<Origin> {
-        let Some(left) = into.checked_sub(COPIED) else {
-            let step = STEPS.iter().rev().find(|(start, _)| *start <= into);
+    /// Returns the original address for an offset into the detour, or `None` for the word.
+    pub(crate) fn origin(self, offset: u64) -> Option<Origin> {
+        let Some(left) = offset.checked_sub(COPIED) else {
+            let step = STEPS.iter().rev().find(|(start, _)| *start <= offset);
             return step.map(|&(_, pushed)| Origin::Region(0, pushed));
         };
         let (mut there, mut here, mut rest) = (0_u64, 0_u64, self.0);

@@ -5,7 +5,7 @@
 //! ```text
 //! decode -> form, insn                 bytes to one instruction
 //! classify -> restrict, flow           how a probed instruction is executed
-//! emulate -> operand, frame            emulation in the trap of a hit
+//! emulate -> operand, regs            emulation in the trap of a hit
 //! relocate, encode                     copies for another address, and new instructions
 //! boundary                             where instructions start
 //! region -> branch_targets            where a jump can replace a breakpoint
@@ -27,9 +27,9 @@ pub(crate) mod emulate;
 pub(crate) mod encode;
 pub(crate) mod flow;
 mod form;
-pub(crate) mod frame;
 pub(crate) mod insn;
 pub(crate) mod layout;
+pub(crate) mod regs;
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 mod test_registers;
 mod opcodes {

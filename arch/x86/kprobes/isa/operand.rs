@@ -14,12 +14,12 @@
 //! C counterpart: none. C refuses indirect branches through memory.
 
 use super::{
-    frame::Frame,
     insn::{
         Insn,
         Prefix,
         Segment, //
     },
+    regs::Regs,
 };
 use crate::prelude::*;
 
@@ -86,23 +86,21 @@ impl Memory {
 
     /// Returns the address of the operand of an instruction before `next`.
     #[inline]
-    pub(crate) fn address(&self, next: TextAddr, frame: &impl Frame) -> u64 {
+    pub(crate) fn address(&self, next: TextAddr, regs: &impl Regs) -> u64 {
         let base = match self.base {
             Base::Nothing => 0,
-            Base::Register(number) => frame.register(number),
+            Base::Register(number) => regs.register(number),
             Base::Next => next.get(),
         };
         let index = self.index.map_or(0, |(number, shift)| {
-            frame.register(number).wrapping_shl(u32::from(shift))
+            regs.register(number).wrapping_shl(u32::from(shift))
         });
         let displacement = i64::from(self.displacement) as u64;
         let mut offset = base.wrapping_add(index).wrapping_add(displacement);
         if self.narrow {
             offset = u64::from(offset as u32);
         }
-        let segment = self
-            .segment
-            .map_or(0, |segment| frame.segment_base(segment));
+        let segment = self.segment.map_or(0, |segment| regs.segment_base(segment));
         segment.wrapping_add(offset)
     }
 }

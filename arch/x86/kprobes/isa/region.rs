@@ -108,7 +108,7 @@ impl Region {
         let mut buffer = [0; AHEAD];
         let readable = usize::try_from(left).map_or(AHEAD, |left| left.min(AHEAD));
         let text = buffer.get_mut(..readable).unwrap_or_default();
-        read(at, text).ok_or(NoJumpReason::CannotDecode.at(at))?;
+        read(at, text).ok_or(NoJumpReason::CannotRead.at(at))?;
         let mut insns = [None; JUMP_LEN];
         let mut len = 0_usize;
         for place in &mut insns {
@@ -133,13 +133,13 @@ impl Region {
             return Err(no);
         }
         check_no_target_inside(at, branches, metadata)?;
-        let mut behind = 0_usize;
+        let mut end = 0_usize;
         let mut reached = true;
         for place in &mut region.insns {
             let Some((from, insn)) = *place else {
                 break;
             };
-            behind = behind.wrapping_add(insn.len());
+            end = end.wrapping_add(insn.len());
             if metadata.may_fault(from) {
                 return Err(NoJumpReason::MayFault.at(from));
             }
@@ -147,7 +147,7 @@ impl Region {
                 return Err(NoJumpReason::CallCheck.at(from));
             }
             if reached {
-                let next = decode(text.get(behind..).unwrap_or_default()).ok();
+                let next = decode(text.get(end..).unwrap_or_default()).ok();
                 check_movable(&insn, next.as_ref(), from)?;
                 reached = insn.flow().may_continue();
             } else if is_endbr(&insn) {
@@ -454,7 +454,7 @@ mod tests {
         assert_eq!(traps, refused(Refusal::AlwaysTraps, 1));
         // nop; lidt (%rax); nop
         let lidt = reason(&[0x90, 0x0f, 0x01, 0x18, 0x90]);
-        assert_eq!(lidt, refused(Refusal::MovesTraps, 1));
+        assert_eq!(lidt, refused(Refusal::ChangesVectors, 1));
         // nopl; loop back to it, at a distance that is no way into the jump
         let short = reason(&[0x0f, 0x1f, 0x00, 0xe2, 0xfb]);
         assert_eq!(short, Some(NoJumpReason::ShortLoop.at(at(3))));

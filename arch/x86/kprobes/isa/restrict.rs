@@ -71,9 +71,9 @@ pub(super) fn must_step(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusa
 fn one_byte(insn: &Insn, opcode: u8, next: Option<&Insn>) -> Result<bool, Refusal> {
     match (opcode, insn.group()) {
         // MOV to SS delays a trap that follows by one instruction.
-        (0x8e, Some(2)) => Err(Refusal::HoldsTrapsBack),
+        (0x8e, Some(2)) => Err(Refusal::DelaysTraps),
         // MOV to GS.
-        (0x8e, Some(5)) => Err(Refusal::MovesCpuData),
+        (0x8e, Some(5)) => Err(Refusal::ChangesCpuBase),
         // MOV to ES, DS, FS.
         (0x8e, _) => Ok(true),
         // XABORT.
@@ -112,8 +112,8 @@ fn two_byte(insn: &Insn, opcode: u8) -> Result<bool, Refusal> {
         // POP FS, LSS, LFS.
         (0xa1 | 0xb2 | 0xb4, ..) => true,
         // POP GS, LGS; WRGSBASE.
-        (0xa9 | 0xb5, ..) => return Err(Refusal::MovesCpuData),
-        (0xae, true, 3) if repeat => return Err(Refusal::MovesCpuData),
+        (0xa9 | 0xb5, ..) => return Err(Refusal::ChangesCpuBase),
+        (0xae, true, 3) if repeat => return Err(Refusal::ChangesCpuBase),
         // WRFSBASE, INCSSP; CLRSSBSY; not RDFSBASE, RDGSBASE, PTWRITE, UMONITOR.
         (0xae, true, 2 | 5) | (0xae, false, 6) => repeat,
         // VMPTRLD, VMCLEAR, VMXON, VMPTRST; SENDUIPI; not RDRAND, RDSEED, RDPID.
@@ -130,13 +130,13 @@ fn group_7(insn: &Insn) -> Result<bool, Refusal> {
     };
     match (modrm.is_register(), modrm.reg(), modrm.rm()) {
         // LIDT: INT3 after LIDT would use the new table, which may be empty.
-        (false, 3, _) => Err(Refusal::MovesTraps),
+        (false, 3, _) => Err(Refusal::ChangesVectors),
         // MWAIT, MWAITX.
         (true, 1, 1) | (true, 7, 3) => Err(Refusal::Waits),
         // XEND.
         (true, 2, 5) => Err(Refusal::Transaction),
         // VMLOAD, which loads GS, too; SWAPGS.
-        (true, 3, 2) | (true, 7, 0) => Err(Refusal::MovesCpuData),
+        (true, 3, 2) | (true, 7, 0) => Err(Refusal::ChangesCpuBase),
         // SGDT, SIDT, SMSW.
         (false, 0 | 1 | 4, _) | (true, 4, _) => Ok(false),
         // CLAC, STAC; XGETBV, XTEST; SERIALIZE, RDPKRU, WRPKRU; RDTSCP, CLZERO, RDPRU.
@@ -253,7 +253,7 @@ mod tests {
     fn instructions_that_break_a_trap_are_refused() {
         assert!(refused(
             &[&[0x8e, 0xd0], &[0x48, 0x8e, 0x10]],
-            Refusal::HoldsTrapsBack,
+            Refusal::DelaysTraps,
         ));
         // swapgs, wrgsbase, mov to GS, pop GS, lgs, vmload
         let gs: [&[u8]; 6] = [
@@ -264,8 +264,8 @@ mod tests {
             &[0x0f, 0xb5, 0x00],
             &[0x0f, 0x01, 0xda],
         ];
-        assert!(refused(&gs, Refusal::MovesCpuData));
-        assert!(refused(&[&[0x0f, 0x01, 0x18]], Refusal::MovesTraps));
+        assert!(refused(&gs, Refusal::ChangesCpuBase));
+        assert!(refused(&[&[0x0f, 0x01, 0x18]], Refusal::ChangesVectors));
         // xbegin, xend, xabort
         let transactions: [&[u8]; 3] = [
             &[0xc7, 0xf8, 0, 0, 0, 0],

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A [`Frame`] for tests, in place of `pt_regs` and the kernel's stack.
+//! A [`Regs`] for tests, in place of `pt_regs` and the kernel's stack.
 //!
 //! Each register has a different value. Memory contains the few words that a test has stored;
 //! reading another word faults.
 
 use super::{
-    frame::Frame,
     insn::Segment, //
+    regs::Regs,
 };
 
 /// The most words of memory.
@@ -40,7 +40,7 @@ impl Fake {
         Self::with(registers)
     }
 
-    /// Makes a frame of these registers, without flags or memory.
+    /// Makes a regs of these registers, without flags or memory.
     pub(crate) fn with(registers: [u64; 16]) -> Self {
         Self {
             registers,
@@ -69,7 +69,7 @@ impl Fake {
     }
 }
 
-impl Frame for Fake {
+impl Regs for Fake {
     fn register(&self, number: u8) -> u64 {
         self.registers[usize::from(number)]
     }

@@ -145,7 +145,7 @@ impl Chain {
         self.insert(&self.newest, probe);
     }
 
-    /// Puts a probe behind all others. `'static` is as for [`of`](Chain::of).
+    /// Puts a probe after all others. `'static` is as for [`of`](Chain::of).
     pub(crate) fn add_tail(&self, probe: &'static Probe) {
         probe.older.lead(None, Ordering::Relaxed);
         let link = self.iter().last().map_or(&self.newest, |last| &last.older);
@@ -244,8 +244,8 @@ impl Chain {
 
     /// Returns the probes, newest first.
     #[inline(always)]
-    pub(crate) fn iter(&self) -> List<'_> {
-        List(self.newest.to(Ordering::Acquire))
+    pub(crate) fn iter(&self) -> ChainIter<'_> {
+        ChainIter(self.newest.to(Ordering::Acquire))
     }
 
     /// Stores, before hits can find the probe, that the chain has a post handler. The release store
@@ -275,9 +275,9 @@ impl Chain {
 }
 
 /// Probes of a chain, from one of them on.
-pub(crate) struct List<'a>(Option<&'a Probe>);
+pub(crate) struct ChainIter<'a>(Option<&'a Probe>);
 
-impl<'a> List<'a> {
+impl<'a> ChainIter<'a> {
     /// Returns this probe and the older ones.
     #[inline(always)]
     pub(crate) fn from(probe: &'a Probe) -> Self {
@@ -285,7 +285,7 @@ impl<'a> List<'a> {
     }
 }
 
-impl<'a> Iterator for List<'a> {
+impl<'a> Iterator for ChainIter<'a> {
     type Item = &'a Probe;
 
     #[inline(always)]

@@ -17,8 +17,8 @@ use crate::{
     },
     sys::probe::{
         Chain,
+        ChainIter,
         Flag,
-        List,
         Probe, //
         Summary,
     },
@@ -186,7 +186,7 @@ impl World {
         match chain.summary() {
             Summary::SinglePreOnly(probe) => called.before(probe, self),
             Summary::Several(newest) => {
-                List::from(newest).for_each(|probe| called.before(probe, self))
+                ChainIter::from(newest).for_each(|probe| called.before(probe, self))
             }
             Summary::Walk => {
                 let is_called = |probe: &&Probe| probe.is_enabled() && !probe.has_post_or_jprobe();

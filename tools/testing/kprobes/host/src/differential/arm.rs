@@ -9,7 +9,7 @@
 
 use super::*;
 use crate::arm::{
-    emulate::Frame,
+    emulate::Regs,
     insn::{
         Exec,
         Insn, //
@@ -374,7 +374,7 @@ struct Zeroes {
     number: Option<u32>,
 }
 
-impl Frame for Zeroes {
+impl Regs for Zeroes {
     fn register(&self, _number: u8) -> u32 {
         0
     }

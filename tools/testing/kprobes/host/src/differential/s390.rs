@@ -8,7 +8,7 @@
 
 use super::*;
 use crate::s390::{
-    branch::Frame,
+    branch::Regs,
     classify::Exec,
     insn::Insn, //
 };
@@ -215,7 +215,7 @@ struct Registers {
     cc: u8,
 }
 
-impl Frame for Registers {
+impl Regs for Registers {
     fn gpr(&self, number: u8) -> u64 {
         self.gprs[usize::from(number)]
     }

@@ -60,7 +60,7 @@ impl Machine {
     }
 }
 
-impl Frame for Machine {
+impl Regs for Machine {
     fn register(&self, number: u8) -> u64 {
         self.registers[usize::from(number)]
     }

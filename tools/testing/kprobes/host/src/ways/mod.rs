@@ -37,12 +37,12 @@ use crate::{
             emulate,
             Op, //
         },
-        frame::Frame,
         insn::{
             Insn,
             Opcode,
             MAX_INSN, //
         },
+        regs::Regs,
         relocate, //
     },
 };

@@ -7,7 +7,7 @@ mod chain;
 
 pub(crate) use chain::{
     Chain,
-    List, //
+    ChainIter, //
     Summary,
 };
 

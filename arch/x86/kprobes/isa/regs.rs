@@ -2,12 +2,12 @@
 
 //! The registers that emulation reads and changes, as an interface.
 //!
-//! In the kernel, [`Frame`] is `pt_regs` and the memory; in tests, it is a few numbers.
+//! In the kernel, [`Regs`] is `pt_regs` and the memory; in tests, it is a few numbers.
 
 use super::insn::Segment;
 
 /// The state that a trap saved, and the memory that the interrupted code sees.
-pub(crate) trait Frame {
+pub(crate) trait Regs {
     /// Returns a general register by its number in encodings, 0 to 15. 4 is RSP before the trap.
     fn register(&self, number: u8) -> u64;
     /// Changes a general register.

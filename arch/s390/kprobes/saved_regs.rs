@@ -2,13 +2,13 @@
 
 //! The registers that an interruption has saved: C's `struct pt_regs`, without its unions.
 
-use super::isa::branch::Frame;
+use super::isa::branch::Regs;
 use core::mem::offset_of;
 use kernel::bindings;
 
 /// The registers that an interruption has saved.
 #[repr(C)]
-pub(super) struct Trapped {
+pub(super) struct SavedRegs {
     args: usize,
     /// The first half of the PSW.
     pub(super) mask: usize,
@@ -28,14 +28,14 @@ pub(super) struct Trapped {
     pub(super) percpu_register: u8,
 }
 
-const _: () = assert!(size_of::<Trapped>() == size_of::<bindings::pt_regs>());
+const _: () = assert!(size_of::<SavedRegs>() == size_of::<bindings::pt_regs>());
 const _: () = assert!(
-    offset_of!(Trapped, percpu_register) == offset_of!(bindings::pt_regs, percpu_register)
-        && offset_of!(Trapped, last_break) == offset_of!(bindings::pt_regs, last_break)
-        && offset_of!(Trapped, flags) == offset_of!(bindings::pt_regs, flags)
+    offset_of!(SavedRegs, percpu_register) == offset_of!(bindings::pt_regs, percpu_register)
+        && offset_of!(SavedRegs, last_break) == offset_of!(bindings::pt_regs, last_break)
+        && offset_of!(SavedRegs, flags) == offset_of!(bindings::pt_regs, flags)
 );
 
-impl Trapped {
+impl SavedRegs {
     /// Returns the registers as this type.
     #[inline(always)]
     pub(super) fn of(registers: &bindings::pt_regs) -> &Self {
@@ -105,7 +105,7 @@ impl Trapped {
     }
 }
 
-impl Frame for Trapped {
+impl Regs for SavedRegs {
     #[inline(always)]
     fn gpr(&self, number: u8) -> u64 {
         let value = self.gprs.get(usize::from(number));
@@ -136,7 +136,7 @@ impl Frame for Trapped {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-#[kernel::macros::kunit_tests(rust_kprobes_s390_frame)]
+#[kernel::macros::kunit_tests(rust_kprobes_s390_saved_regs)]
 mod tests {
     use super::*;
     use crate::sys::preempt::PreemptOff;
@@ -149,12 +149,12 @@ mod tests {
     fn emulate(insn: [u8; 4], at: u64) -> (bool, usize) {
         // SAFETY: Numbers.
         let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
-        let frame = Trapped::of_mut(&mut registers);
-        (frame.mask, frame.gprs[1]) = (MASK, at as usize);
+        let regs = SavedRegs::of_mut(&mut registers);
+        (regs.mask, regs.gprs[1]) = (MASK, at as usize);
         let pinned = PreemptOff::new();
-        let done = frame.system_mask(insn);
+        let done = regs.system_mask(insn);
         drop(pinned);
-        (done, frame.mask)
+        (done, regs.mask)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         // SAFETY: Numbers.
         let registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
         let pinned = PreemptOff::new();
-        let word = Trapped::of(&registers).load(NOWHERE);
+        let word = SavedRegs::of(&registers).load(NOWHERE);
         drop(pinned);
         assert_eq!(word, None);
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers that a trap has saved, as [`Frame`] for the emulation.
+//! The registers that a trap has saved, as [`Regs`] for the emulation.
 //!
 //! The entry code of breakpoints leaves a gap between the interrupted stack and the saved
 //! registers, which has room for the word that an emulated instruction pushes.
 
 use super::isa::{
-    frame::{
-        flag,
-        Frame, //
-    },
     insn::Segment, //
+    regs::{
+        flag,
+        Regs, //
+    },
 };
 use core::arch::asm;
 use kernel::bindings;
 
 /// The registers that a trap has saved.
 #[repr(transparent)]
-pub(super) struct Trapped(bindings::pt_regs);
+pub(super) struct SavedRegs(bindings::pt_regs);
 
 /// A general register by its number in encodings: its value, or a borrow of it.
 macro_rules! general {
@@ -43,7 +43,7 @@ macro_rules! general {
     };
 }
 
-impl Trapped {
+impl SavedRegs {
     /// Returns the registers as the type that emulation uses.
     ///
     /// # Safety
@@ -61,7 +61,7 @@ impl Trapped {
     }
 }
 
-impl Frame for Trapped {
+impl Regs for SavedRegs {
     fn register(&self, number: u8) -> u64 {
         general!(self.0, number,) as u64
     }
@@ -124,8 +124,8 @@ impl Frame for Trapped {
 #[cfg(CONFIG_KRETPROBES)]
 #[inline(always)]
 pub(super) fn return_address(saved: *mut bindings::pt_regs) -> *mut usize {
-    let behind = saved.wrapping_add(1).cast::<usize>();
-    behind.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
+    let after = saved.wrapping_add(1).cast::<usize>();
+    after.wrapping_add(usize::from(cfg!(CONFIG_FRAME_POINTER)))
 }
 
 /// The distance of this CPU's data from the linker's addresses; in the kernel, the base of GS.

@@ -2,7 +2,7 @@
 
 //! The registers that an exception has saved, and the memory, as emulation uses them.
 
-use super::isa::emulate::Frame;
+use super::isa::emulate::Regs;
 use kernel::bindings;
 
 /// The numbers of registers in `pt_regs`.
@@ -31,7 +31,7 @@ pub(super) struct Interrupted<'a> {
     pub(super) faults: bool,
 }
 
-impl Frame for Interrupted<'_> {
+impl Regs for Interrupted<'_> {
     #[inline(always)]
     fn register(&self, number: u8) -> u32 {
         let value = self.registers.uregs.get(usize::from(number));
