@@ -224,7 +224,7 @@ unsafe extern "C" fn kprobe_get_kallsym(
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_free_init_mem() {
-    gone::init_text();
+    gone::kill_init_text();
 }
 
 /// The hooks of return probes into the end of a module.
@@ -245,7 +245,7 @@ const RETURN_PROBE_HOOKS: &gone::ReturnProbeHooks = &gone::ReturnProbeHooks {
 ///
 /// # Safety
 ///
-/// `module` is a module that is freed after both notifiers were called for its end.
+/// `module` stays until each notifier that was called for its start was called for its end.
 #[cfg(CONFIG_MODULES)]
 #[export]
 unsafe extern "C" fn rust_kprobes_module_event(
@@ -256,7 +256,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let Some(module) = NonNull::new(module) else {
         return;
     };
-    // SAFETY: By the precondition. `gone::module` forgets the module when it is unloaded.
+    // SAFETY: By the precondition. `gone::kill_module` forgets the module when it is unloaded.
     let module = unsafe { Module::from_c(module) };
     let going = |init_only| FreedMemory { module, init_only };
     match (state as c_uint, last) {
@@ -267,10 +267,10 @@ unsafe extern "C" fn rust_kprobes_module_event(
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
         (bindings::module_state_MODULE_STATE_LIVE, true) => {
-            gone::module(going(true), RETURN_PROBE_HOOKS)
+            gone::kill_module(going(true), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, true) => {
-            gone::module(going(false), RETURN_PROBE_HOOKS)
+            gone::kill_module(going(false), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, false) => {
             gone::load_failed(going(false), RETURN_PROBE_HOOKS)

@@ -154,8 +154,8 @@ pub(crate) unsafe trait Machine: Isa {
     /// Reads the instruction that starts at `at`, decides how it is executed, and writes its
     /// copies.
     ///
-    /// `function` is the function around it: on arm and ppc64le, no probe may be between a
-    /// load-linked and its store-conditional. `fixup` tells that the kernel expects this
+    /// `function` is the function around it: on arm, no probe may be between an exclusive load and
+    /// its store. `fixup` tells that the kernel expects this
     /// instruction to fault: its address is in the exception table.
     fn prepare(
         at: TextAddr,
@@ -244,7 +244,7 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Handles a trap at an address without a probe point. If the text has no breakpoint any more,
-    /// sets the registers to execute the instruction there, and returns true. On ppc64le,
+    /// sets the registers to execute the instruction there, and returns true. For back ends whose
     /// [`disarm`](Machine::disarm) does not wait for such traps.
     #[inline(always)]
     fn resume_if_stale(_registers: &mut Registers) -> bool {
@@ -340,9 +340,9 @@ pub(crate) unsafe trait Jumps: Machine {
     /// has an indirect jump whose target may be anywhere in its function, or in the function it was
     /// split from.
     ///
-    /// If the length of instructions varies and a byte cannot be decoded, the search continues at
-    /// the next byte, where an instruction may start. The default is for architectures whose jumps
-    /// overwrite one instruction only: no branch leads into such a jump.
+    /// If the length of instructions varies and a byte cannot be decoded, the search begins anew,
+    /// and takes each byte of `piece` for the start of an instruction. The default is for
+    /// architectures whose jumps overwrite one instruction only: no branch leads into such a jump.
     fn branches_out_of(
         _piece: TextRange,
         _image: TextRange,
@@ -416,7 +416,7 @@ pub(crate) unsafe trait Returns: Machine {
     #[inline(always)]
     fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: May be called in any context.
-        unsafe { bindings::rust_kprobes_calls() }
+        unsafe { bindings::rust_kprobes_rethooks() }
     }
 
     /// Returns the address of the trampoline, which hooked functions return to.

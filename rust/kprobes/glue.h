@@ -163,7 +163,7 @@ void rust_kprobes_jprobe_handler_returned(void);
 /* return.S and returns.c; the contract names them also if return probes are off. */
 void arch_rethook_trampoline(void);
 int rust_kprobes_this_cpu(void);
-const struct llist_head *rust_kprobes_calls(void);
+const struct llist_head *rust_kprobes_rethooks(void);
 
 /* mm/kasan/kasan.h, for CONFIG_KASAN_GENERIC */
 void *__asan_memcpy(void *dest, const void *src, ssize_t len);

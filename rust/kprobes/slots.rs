@@ -174,8 +174,8 @@ impl SlotPool {
     }
 
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
-    /// The word is the address of the instruction, or the value of [`Slot::set_origin`].
-    pub(crate) fn origin(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
+    /// The word is the address of the instruction, or the value of [`Slot::set_first_word`].
+    pub(crate) fn first_word(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
         let (index, offset) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
         let origin = page.words(index).first()?.load(Ordering::Relaxed);
@@ -247,13 +247,13 @@ pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &PreemptOff) -> &C
     // SAFETY: The page of the word is not freed while this task is in one of its detours.
     let chain = unsafe { &*word }.load(Ordering::Acquire);
     let chain = core::ptr::with_exposed_provenance::<Chain>(chain);
-    // SAFETY: The probes are freed a grace period after the word has changed; preemption is off.
+    // SAFETY: A chain is freed a grace period after the word has changed, and preemption is off.
     unsafe { &*chain }
 }
 
 /// Returns the original address if `at` is in a copy of an instruction.
 pub(crate) fn original(at: TextAddr, pinned: &PreemptOff) -> Option<TextAddr> {
-    let (origin, offset) = COPIES.origin(at, pinned)?;
+    let (origin, offset) = COPIES.first_word(at, pinned)?;
     let offset = offset % COPY_LEN as u64;
     Some(TextAddr::new((origin as u64).wrapping_add(offset)))
 }
@@ -290,7 +290,7 @@ impl Page {
         for _ in 0..COUNT.wrapping_mul(pool.words) {
             words.push(AtomicUsize::new(0), GFP_KERNEL)?;
         }
-        // SAFETY: The caller registers a probe, so it may sleep.
+        // SAFETY: The caller holds a mutex, so it may sleep.
         let code = unsafe { bindings::rust_kprobes_slot_page() };
         let code = NonNull::new(code).ok_or(Refusal::NoMemory)?;
         LOWEST.fetch_min(code.addr().get(), Ordering::Relaxed);
@@ -439,13 +439,13 @@ impl Slot {
     }
 
     /// Replaces the address of the instruction by another word, which is not zero.
-    pub(crate) fn set_origin(&self, origin: usize) {
+    pub(crate) fn set_first_word(&self, origin: usize) {
         if let Some(word) = self.words().first() {
             word.store(origin, Ordering::Relaxed);
         }
     }
 
-    /// Returns the address of the word in a detour's slot that points to its chain: the probes
+    /// Returns the address of the word of a detour's slot that points to its chain: the probes
     /// whose handlers it calls. The word is not freed while a task is in the slot.
     pub(crate) fn chain_word(&self) -> Option<u64> {
         let word = core::ptr::from_ref(self.words().get(1)?);

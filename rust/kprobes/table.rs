@@ -21,7 +21,8 @@
 //!   word empty. Arrays and entries are freed a grace period of RCU after that.
 //!
 //! At most three sixteenths of the words are in use, and an eighth in a new array: of 30,000
-//! entries, 95 % are found at their first word. An entry takes 43 to 85 bytes of the array. The
+//! entries, 95 % are found at their first word. In a growing table an entry takes 43 to 85 bytes of
+//! the array. The
 //! kernel's rhashtable would not do: the lookup in a table that has grown without memory for a
 //! large array calls `__rht_bucket_nested()`, which may be probed.
 //!
@@ -127,7 +128,8 @@ const fn with_shift(first: *const Word, len: usize) -> *mut u8 {
 ///
 /// The hash is the product of the address and 2^64 divided by the golden ratio. Addresses at some
 /// fixed distances, such as stubs, would fill the same stretch of the array. Folding the address
-/// onto itself first prevents that. Of 3 to 23 bits, 7 do best.
+/// onto itself first prevents that. Of shifts by 3 to 23
+/// bits, the one by 7 leaves the fewest words to look at.
 #[inline(always)]
 pub(crate) fn hash(at: TextAddr) -> u64 {
     let folded = at.get() ^ (at.get() >> 7);
@@ -412,8 +414,8 @@ impl<T: Send + Sync> Writer<T> {
         for _ in 0..len {
             words.push(Word::new(pointer(&EMPTY)), GFP_KERNEL)?;
         }
-        // INVARIANT: The allocator aligns a power of two of words to its size. No code frees the
-        // array before it is replaced.
+        // INVARIANT: The allocator aligns an array of this length to 64 bytes or more. No code
+        // frees the array before it is replaced.
         let array = Array(with_shift(words.as_ptr(), len), PhantomData);
         for entry in self.iter().take(self.live) {
             let word = array.word(array.vacancy(entry.at));

@@ -146,7 +146,7 @@ unsafe impl Jumps for Arm {
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (place, offset) = DETOURS.origin(at, pinned)?;
+        let (place, offset) = DETOURS.first_word(at, pinned)?;
         let (passed, taken) = match offset {
             0 | COPIED => (0, 0),
             BACK => (4, 0),

@@ -192,7 +192,7 @@ unsafe impl Jumps for S390 {
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (place, offset) = DETOURS.origin(at, pinned)?;
+        let (place, offset) = DETOURS.first_word(at, pinned)?;
         let (passed, taken) = match offset {
             0 | COPIED => (0, 0),
             BACK => (LEN, 0),

@@ -86,7 +86,7 @@ impl Detour {
         // The first word of the slot has the lower half of the probed address (the upper half is
         // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
-        slot.set_origin((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
+        slot.set_first_word((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
         poke::write_slot(&mut slot, 0, &code, text);
         slot.set_ends_in_jump();
         slot.set_chain(None);
@@ -155,7 +155,8 @@ fn thunks(image: TextRange) -> Thunks {
 // SAFETY:
 // - by the rules of `Region` only its own instructions lead into a region, and no task sleeps in
 //   the region or in its detour;
-// - both ways of changing text end with an IPI to all CPUs;
+// - both ways of changing text write a breakpoint first, whose hits continue in the detour, and end
+//   with an IPI to all CPUs;
 // - a detour's slot is marked as left by a jump.
 unsafe impl Jumps for X86 {
     type Detour = Detour;
@@ -245,7 +246,7 @@ unsafe impl Jumps for X86 {
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (noted, offset) = DETOURS.origin(at, pinned)?;
+        let (noted, offset) = DETOURS.first_word(at, pinned)?;
         let place = i64::from(noted as u32 as i32) as u64;
         let map = InsnMap((noted as u64 >> u32::BITS) as u32);
         let (to, pushed) = match map.origin(offset)? {
@@ -290,9 +291,10 @@ fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
 unsafe fn target(jump: TextAddr) -> TextAddr {
     let end = jump.get().wrapping_add(encode::JUMP_LEN as u64);
     let word = end.wrapping_sub(size_of::<i32>() as u64);
-    let word = core::ptr::with_exposed_provenance::<i32>(word as usize);
-    // SAFETY: By the precondition the number can be read. A writer may change it meanwhile, which
-    // makes the target wrong.
-    let distance = unsafe { word.read_unaligned() };
+    let word = core::ptr::with_exposed_provenance::<[u8; 4]>(word as usize);
+    // SAFETY: By the precondition the number can be read. It has no alignment, so it is read as
+    // bytes. The reads are volatile: a writer may change it meanwhile, and the target is wrong
+    // then.
+    let distance = i32::from_le_bytes(unsafe { word.read_volatile() });
     TextAddr::new(end.wrapping_add_signed(distance.into()))
 }

@@ -190,7 +190,7 @@ unsafe impl Machine for X86 {
                 Next::Redirected
             }
             _ => {
-                // SAFETY: The core passes the registers of the trap that this CPU handles.
+                // SAFETY: The core passes what a breakpoint of this CPU has saved, with a gap.
                 let regs = unsafe { SavedRegs::of(registers) };
                 match emulate::emulate_common(&prepared.op, next, regs) {
                     true => Next::Emulated,
@@ -277,8 +277,8 @@ fn poke_each(
 ) {
     for prepared in points {
         let (before, after) = change(prepared);
-        // SAFETY: An instruction starts at its address. Its text is there: a module that goes waits
-        // for the registry, which then forgets its points.
+        // SAFETY: An instruction starts at its address. Its text is there: the notifier of a module
+        // that goes locks the registry, and marks the points as gone. They are not written then.
         unsafe { poke::write_byte(prepared.at, before, after, text) };
     }
     poke::synchronize(text);

@@ -58,8 +58,8 @@ pub(crate) struct ArchInsn {
     /// The address of the next instruction, or the target of an unconditional jump.
     pub(super) next: TextAddr,
     /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
-    /// zero. It is the target of an unconditional jump, the copy that ends in a jump back, or the
-    /// copies in a detour.
+    /// zero. It is the next instruction after a NOP, the target of an unconditional jump, the copy
+    /// that ends in a jump back, or the copies in a detour.
     pub(super) redirect_ip: AtomicUsize,
     /// The length of the instruction.
     len: u8,

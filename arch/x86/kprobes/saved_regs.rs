@@ -48,7 +48,8 @@ impl SavedRegs {
     ///
     /// # Safety
     ///
-    /// A trap of this CPU has saved the registers, and has left a gap on the interrupted stack.
+    /// A breakpoint of this CPU has saved the registers, and `sp` leads to the interrupted stack,
+    /// with a gap below it.
     #[inline(always)]
     pub(super) unsafe fn of(registers: &mut bindings::pt_regs) -> &mut Self {
         // SAFETY: The type is transparent.
@@ -102,7 +103,7 @@ impl Regs for SavedRegs {
     fn pop(&mut self) -> u64 {
         let from = core::ptr::with_exposed_provenance::<u64>(self.0.sp);
         self.0.sp = self.0.sp.wrapping_add(8);
-        // SAFETY: The trap has interrupted an instruction that was about to read this word.
+        // SAFETY: The word is on the stack, by the precondition of `of`.
         unsafe { from.read() }
     }
 

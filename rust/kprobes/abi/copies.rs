@@ -44,7 +44,7 @@ unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bind
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     let call = |pinned: &PreemptOff| {
-        // SAFETY: This task is in the detour, so the detour, its word and the chain are not freed.
+        // SAFETY: By the precondition, this is the word of the detour that this task is in.
         let probes = unsafe { slots::chain(word.cast(), pinned) };
         jump::handle_jump(probes, registers, pinned);
     };

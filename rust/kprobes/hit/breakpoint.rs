@@ -43,12 +43,12 @@ use core::{
     }, //
 };
 
-/// The number of steps that ended before the instruction was executed: the copy faulted, or the
+/// The number of copies that ended before the instruction was executed: the copy faulted, or the
 /// load that stands for an emulation that failed did not fault. The breakpoint is hit again, so the
 /// handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts a step that has ended before the instruction was executed.
+/// Counts a copy that has ended before the instruction was executed.
 pub(crate) fn count_step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
@@ -57,8 +57,8 @@ pub(crate) fn count_step_fault() {
 /// a probe's.
 ///
 /// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. For most
-/// instructions this path calls the handler and, where a per-CPU variable has no instruction of its
-/// own, the function that finds it. Other hits are handled out of line.
+/// instructions this path calls only the handler, and on some architectures the function that finds
+/// per-CPU variables. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     if Arch::handles_hit(pinned) {

@@ -64,7 +64,8 @@ pub(crate) fn busy_begin() {
     pinned.keep_disabled();
 }
 
-/// Ends the busy state: C's `kprobe_busy_end()`. [`busy_begin`] has left `pinned`.
+/// Ends the busy state: C's `kprobe_busy_end()`. `pinned` stands for the preemption that
+/// [`busy_begin`] has left off.
 pub(crate) fn busy_end(pinned: PreemptOff) {
     Arch::set_current_probe(None, &pinned);
 }

@@ -62,7 +62,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<Te
     Some(hit.at)
 }
 
-/// Returns the stack pointer at the handler's entry if the caller is a jprobe's handler, and not
+/// Returns the stack pointer at the function's entry if the caller is a jprobe's handler, and not
 /// code that has interrupted one.
 pub(crate) fn stack(pinned: &PreemptOff) -> Option<usize> {
     let cpu = Arch::this_cpu(pinned);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries from C: the interface of jprobes. `jprobe_return()` is in `jprobes.c`. The back end
-//! handles the trap at its end.
+//! Entries from C: the interface of jprobes. `jprobe_return()` is in `jprobes.c`.
+//! `hit/jprobe.rs` handles the trap at its end.
 
 use super::{
     batch,
@@ -35,7 +35,7 @@ unsafe extern "C" fn rust_kprobes_jprobe_hit(
     1
 }
 
-/// Returns the stack pointer at the entry of the jprobe's handler that calls this, or zero.
+/// Returns the stack pointer at the function's entry if a jprobe's handler calls this, else zero.
 ///
 /// # Safety
 ///

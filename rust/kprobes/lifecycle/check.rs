@@ -7,9 +7,9 @@
 //!
 //! The checks do not depend on the instruction. `register::prepare_insn()` calls
 //! `Isa::check_boundary()`, which refuses the middle of an instruction. C makes the checks in the
-//! same order, except that the module is looked for first: a client sees the errno of the first
-//! check that fails. The results hold while the registry is locked: the notifier of a module's end
-//! waits for the lock before the module's text is freed.
+//! same order: a client sees the errno of the first check that fails. The results hold while the
+//! registry is locked: the notifier of a module's end waits for the lock before the module's text
+//! is freed.
 //!
 //! C counterpart: `_kprobe_addr()` and `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).

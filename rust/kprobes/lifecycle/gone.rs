@@ -38,9 +38,9 @@ pub(crate) struct ReturnProbeHooks {
     pub(crate) on_unregister: fn(&Probe),
 }
 
-/// Handles the end of a module, or of its init text only.
+/// Handles the end of a module, or of its init memory only.
 #[cfg(CONFIG_MODULES)]
-pub(crate) fn module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
+pub(crate) fn kill_module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
     let mut retired = Retired::new();
     let mut registry = Registry::lock();
     kill_points(&mut registry.change(), |at| freed.has(at));
@@ -62,12 +62,12 @@ pub(crate) fn module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
 pub(crate) fn load_failed(freed: FreedMemory, hooks: &ReturnProbeHooks) {
     let is_early = Registry::lock().images.is_unsorted(freed.module);
     if is_early {
-        module(freed, hooks);
+        kill_module(freed, hooks);
     }
 }
 
 /// Handles the end of the kernel's init text.
-pub(crate) fn init_text() {
+pub(crate) fn kill_init_text() {
     let init = blacklist::init_text();
     kill_points(&mut Registry::lock().change(), |at| init.contains(at));
 }

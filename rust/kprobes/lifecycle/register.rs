@@ -99,7 +99,7 @@ fn register_one(
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
         let inserted = registry.points.insert(addr.at, point, replaced);
-        inserted.inspect_err(|_| probe.unlink())?;
+        inserted.inspect_err(|_| probe.reset_list())?;
         batch.cache.note_start(addr.at);
     }
     arm_or_defer(registry, addr.at, probe, batch)

@@ -7,8 +7,8 @@
 //! breakpoint must find the point. After a grace period no CPU runs a handler of the probe, and the
 //! client may free the probe. One grace period serves the whole batch.
 //!
-//! A point that had a jprobe takes another grace period before it is removed. Interrupts are on in
-//! a jprobe's handler, so a CPU may run a handler after all CPUs have synchronized.
+//! A point that had a jprobe takes another grace period before it is removed. Interrupts may be on
+//! in a jprobe's handler, so a CPU may run a handler after all CPUs have synchronized.
 //!
 //! C counterpart: `unregister_kprobes()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
@@ -93,7 +93,7 @@ pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>
     }
 }
 
-/// Removes disabled probes from their points. Points without probes are to be removed.
+/// Removes probes from their points. Points without probes are to be removed.
 fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let probes = || chunk.iter().flatten();
     for probe in probes() {
@@ -113,5 +113,5 @@ pub(super) fn undo_registration(registry: &mut Registry, probe: &'static Probe) 
     unlink(&mut registry.change(), &[Some(probe)]);
     registry.points.remove(probe.at(), &mut retired);
     retired.wait();
-    probe.unlink();
+    probe.reset_list();
 }

@@ -4,7 +4,7 @@
 //!
 //! A [`TextAddr`] is 64 bits wide on every architecture, so one host can test all of them. It is a
 //! number and no pointer: only `sys/` and a back end's machine part convert it to access memory.
-//! Its arithmetic refuses to wrap.
+//! Its arithmetic refuses to wrap, except in `reach`.
 
 use super::refusal::Refusal;
 

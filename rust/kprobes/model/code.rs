@@ -8,7 +8,7 @@
 
 use super::refusal::Refusal;
 
-/// The longest detour of x86 has 57 bytes. An instruction has at most 15 bytes, and its jump 5.
+/// The longest detour of x86 has 64 bytes. An instruction has at most 15 bytes, and its jump 5.
 const CAPACITY: usize = 64;
 
 /// A few bytes of machine code.

@@ -2,11 +2,11 @@
 
 //! The progress of a CPU in handling a hit, and whether there is room for a nested hit.
 //!
-//! A handler may hit another probe, and so may an interrupt while a copy of an instruction runs.
-//! The handlers of that probe are skipped, its `nmissed` is incremented, and its instruction is
+//! A handler may hit another probe, and so may an NMI while a copy of an instruction runs. The
+//! handlers of that probe are skipped, its `nmissed` is incremented, and its instruction is
 //! executed. If the instruction is stepped, the state of the outer hit is saved meanwhile. There is
-//! room for one saved state: a further hit can only come from code that handles hits, and would
-//! never end.
+//! room for one saved state: a further hit, in code that handles hits or in an NMI, stops the
+//! kernel, as in C.
 //!
 //! The handler of a jprobe is not part of the trap: it runs before the function, and a separate
 //! trap ends the hit. Until then other hits are handled as in any handler.
@@ -24,7 +24,7 @@ pub(crate) enum Next {
     /// restored after the step.
     Stepping(usize),
     /// The trap returns to code that needs no further handling: a copy that ends in a jump back,
-    /// the copies in a detour, or the target of an unconditional jump.
+    /// the copies in a detour, the instruction after a NOP, or the target of an unconditional jump.
     Redirected,
 }
 
@@ -47,13 +47,13 @@ pub(crate) enum Phase {
     Stepping,
     /// A copy of the instruction of a nested hit runs. The state of the outer hit is saved.
     NestedStep,
-    /// The trap is over, and the handler of a jprobe runs in place of the function.
+    /// The trap is over, and the handler of a jprobe runs before the function.
     InJprobe,
 }
 
 impl Phase {
     /// Returns whether the state of the hit can be saved for a nested hit. If not, the nested hit
-    /// is in code that handles hits, and its handling would hit the same probe again.
+    /// is in code that handles hits, or in an NMI that has interrupted a nested step.
     pub(crate) fn can_nest(self) -> bool {
         self != Self::NestedStep
     }

@@ -148,7 +148,7 @@ impl From<NoJumpReason> for NoJump {
     }
 }
 
-/// Of an instruction or a detour that is refused.
+/// Converts the refusal of an instruction or of a detour.
 impl From<Refusal> for NoJump {
     fn from(refusal: Refusal) -> Self {
         Self::from(match refusal {

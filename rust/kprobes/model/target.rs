@@ -38,7 +38,7 @@ impl<'a> Target<'a> {
 pub(crate) struct ProbeAddr {
     /// The address of the instruction.
     pub(crate) at: TextAddr,
-    /// Whether this is the first instruction that runs when the function is called.
+    /// Whether this is the entry of the function: its first instruction, or the one after ENDBR64.
     pub(crate) on_entry: bool,
 }
 

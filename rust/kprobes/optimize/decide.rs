@@ -9,7 +9,8 @@
 //!
 //! Some reasons are temporary: no memory, a module that is being loaded, and a debugger's
 //! breakpoints, which may also make text undecodable. The point stays undecided, and each attempt
-//! decides again. For debugfs, the last temporary reason is kept in `Optimizer::temporary`.
+//! decides again. The last temporary reason, except a lack of memory, is kept in
+//! `Optimizer::temporary`, to be shown.
 //!
 //! Jprobes, post handlers and breakpoints of other probes are no part of the decision: `blocker`
 //! checks for them each time.

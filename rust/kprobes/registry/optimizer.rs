@@ -83,7 +83,7 @@ pub(crate) struct Optimizer {
     /// Whether a point has no detour because memory is short or too many detours wait for Tasks
     /// RCU. After the next grace period, the worker decides about undecided points again.
     pub(crate) retry_after_shortage: bool,
-    /// The temporary reasons of undecided points, by address, for debugfs. Lack of memory is not
+    /// The temporary reasons of undecided points, by address, to be shown. Lack of memory is not
     /// noted.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.

@@ -257,7 +257,7 @@ impl Points {
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 impl Points {
-    /// Returns the points whose jumps would overwrite `at`.
+    /// Returns the points before `at` whose jumps would overwrite `at`.
     pub(crate) fn jumps_that_may_cover(&self, at: TextAddr) -> impl Iterator<Item = PointRef<'_>> {
         let before =
             (1..Arch::MAX_OPTIMIZED_LEN).filter_map(move |distance| at.before(distance).ok());

@@ -114,7 +114,7 @@ pub(crate) fn claim<'a, B: AsRef<Bitmap> + 'a>(
     blocks.find_map(|block| Some((block, block.as_ref().claim()?)))
 }
 
-/// The most walks of a search through all blocks. Interrupts are off meanwhile. Without a limit the
+/// The most walks of a search through all blocks. Preemption is off meanwhile. Without a limit the
 /// search might not end, if other CPUs always take the returned instances first.
 const MAX_WALKS: usize = 16;
 

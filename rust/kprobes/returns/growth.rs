@@ -136,10 +136,10 @@ impl Lost {
     }
 }
 
-/// The bytes of a cache line. The first line of a block has no instances.
+/// The bytes of a cache line on most machines. The first line of a block has no instances.
 pub(crate) const LINE: usize = 64;
 
-/// Returns the bytes that the allocator takes for a block with `count` instances.
+/// Returns about how many bytes the allocator takes for a block with `count` instances.
 fn taken(count: usize, size: usize) -> usize {
     (LINE + count * size).next_power_of_two()
 }

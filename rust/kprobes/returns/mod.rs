@@ -26,14 +26,14 @@
 //!
 //! # The pool
 //!
-//! Instances are in *blocks* of up to 47. Each CPU owns a block, as with SLUB's CPU slabs: the CPU
-//! takes instances from its own block, and an instance is given back to the block that it is part
-//! of. So in the common case no two CPUs write to the same cache line, and memory grows with the
-//! instances, not with CPUs times instances as in `lib/objpool.c`. A CPU whose block has no free
-//! instance claims a block with one that no CPU owns, and gives the old block up. If there is none,
-//! the CPU takes an instance from any block. No call is lost while an instance is free: see
-//! [`bitmap`]. This takes no lock: an interrupt or an NMI in the middle may give instances back.
-//! The entries that it hits are missed.
+//! Instances are in *blocks* of up to 47. Each CPU owns a block: the CPU takes instances from its
+//! own block, and an instance is given back to the block that it is part of. So in the common case
+//! no two CPUs write to the same cache line, and memory grows with the instances, not with CPUs
+//! times instances as in `lib/objpool.c`. A CPU whose block has no free instance claims a block
+//! with one that no CPU owns, and gives the old block up. If there is none, the CPU takes an
+//! instance from any block. No call is lost while an instance is free, unless other CPUs are faster
+//! 16 times: see [`bitmap`]. This takes no lock: an interrupt or an NMI in the middle may give
+//! instances back. The entries that it hits are missed.
 //!
 //! A hit looks at each block once to claim it, and at most 16 times to take an instance. Blocks
 //! have many instances, even if a client keeps much data: 5,000 are in at most about 220.

@@ -2,9 +2,10 @@
 
 //! The pool of return instances of a return probe, in place of C's `struct rethook`.
 //!
-//! A pool consists of blocks: memory for up to 47 return instances each. The first cache line is
-//! the block's own; only a CPU that takes or gives back an instance of this block writes to it. The
-//! instances follow, in the same allocation of `kvmalloc()`.
+//! A pool consists of blocks: memory for up to 47 return instances each, or 15 on 32-bit machines.
+//! The first 64 bytes are the block's own: a CPU writes to them that takes or gives back an
+//! instance of it, or gives the block up. The instances follow, in the same allocation of
+//! `kvmalloc()`.
 //!
 //! A pool gets more blocks, and keeps them until it is freed. It is freed after its probe was
 //! unregistered and its last call has ended, which may be long after; see [`PoolStage`].
@@ -26,8 +27,8 @@ struct Line([u8; LINE]);
 ///
 /// # Invariants
 ///
-/// It begins the memory of a `KVVec` of `lines` lines, and has room for `count` instances of `size`
-/// bytes each.
+/// It begins the memory of a `KVVec` of `lines` lines. In the other lines are `count` instances of
+/// `size` bytes each, those of `bitmap`.
 #[repr(C, align(64))]
 pub(super) struct Block {
     bitmap: Bitmap,

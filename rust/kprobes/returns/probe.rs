@@ -58,7 +58,8 @@ impl ReturnProbe {
 
     /// Returns the return probe that has this entry, if the probe is the entry of one.
     pub(super) fn with_entry(entry: &Probe) -> Option<&Self> {
-        // SAFETY: Only the entries of return probes have this pre handler.
+        // SAFETY: Only the entries of return probes have this pre handler, unless a client copies
+        // one, which it must not.
         (entry.pre_handler_is(ENTRY_PRE_HANDLER)).then(|| unsafe { Self::of_entry(entry.as_c()) })
     }
 

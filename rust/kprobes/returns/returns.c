@@ -47,7 +47,7 @@ int __kprobes rust_kprobes_this_cpu(void)
 }
 
 /* Returns the list of calls of this task whose returns are hooked. */
-const struct llist_head * __kprobes rust_kprobes_calls(void)
+const struct llist_head * __kprobes rust_kprobes_rethooks(void)
 {
 	return &current->rethooks;
 }

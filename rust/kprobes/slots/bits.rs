@@ -55,7 +55,9 @@ impl Bits {
 
     /// Gives back taken slots that no CPU can be in. Returns whether all slots are free now.
     pub(crate) fn free(&self, slots: usize) -> bool {
-        self.free.fetch_or(slots, Ordering::Release) | slots == self.all
+        // Read before the store: the page may be freed after it.
+        let all = self.all;
+        self.free.fetch_or(slots, Ordering::Release) | slots == all
     }
 
     /// Gives back a taken slot that tasks may be in. If this returns true, the caller calls

@@ -32,8 +32,8 @@ pub(crate) fn load() -> Result<(), Refusal> {
     let start = (&raw const bindings::__start_kprobe_blacklist).cast::<usize>();
     let end = (&raw const bindings::__stop_kprobe_blacklist).cast::<usize>();
     let count = end.addr().saturating_sub(start.addr()) / size_of::<usize>();
-    // SAFETY: The linker puts the table of addresses between the two symbols, in init memory. The
-    // caller guarantees that init memory is not freed yet.
+    // SAFETY: The linker puts the table of addresses between the two symbols, in init memory. An
+    // early initcall calls this, before init memory is freed.
     let table = unsafe { core::slice::from_raw_parts(start, count) };
     let mut named = KVec::new();
     named.extend_from_slice(table, GFP_KERNEL)?;

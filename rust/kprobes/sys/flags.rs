@@ -98,7 +98,7 @@ impl AtomicArmed {
         self.0.load(Ordering::Acquire) == armed as u8
     }
 
-    /// Changes the state, after the probes.
+    /// Changes the state. A hit that sees the new state also sees earlier changes of the probes.
     pub(crate) fn set(&self, armed: Armed) {
         self.0.store(armed as u8, Ordering::Release);
     }

@@ -41,7 +41,8 @@ impl Jprobe {
 impl Probe {
     /// Returns the jprobe that this probe is the entry of.
     pub(crate) fn jprobe(&self) -> Option<&Jprobe> {
-        // SAFETY: Only entries of jprobes have this handler, and a jprobe begins with its entry.
+        // SAFETY: Only entries of jprobes have this handler, unless a client copies one, which it
+        // must not. A jprobe begins with its entry.
         self.is_jprobe().then(|| unsafe { &*self.as_c().cast() })
     }
 }

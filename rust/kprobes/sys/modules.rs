@@ -28,8 +28,8 @@ impl ModRef {
     /// Returns the parts of the module, in the order of C's `enum mod_mem_type`: memory that was
     /// allocated together.
     pub(crate) fn parts(&self) -> impl Iterator<Item = TextRange> {
-        // SAFETY: The loader has allocated the parts before it calls the notifiers. The read is
-        // volatile, as the parts of init memory are cleared later; then they have no address.
+        // SAFETY: The module is not freed as long as this reference exists. The read is volatile,
+        // as the parts of init memory are cleared later; then they have no address.
         let parts = unsafe { (&raw const (*self.0.as_c()).mem).read_volatile() };
         parts.into_iter().map(|part| {
             let start = TextAddr::new(part.base.addr() as u64);
@@ -86,8 +86,8 @@ pub(crate) fn has(at: TextAddr) -> bool {
     with(at, false, |_| ()).is_some()
 }
 
-/// Calls `found` with the module that has an address, or has it in its text. The module is not
-/// freed before `found` returns.
+/// Calls `found` with the module that has an address, or with `in_text` has it in its text. The
+/// module is not freed before `found` returns.
 pub(super) fn with<T>(at: TextAddr, in_text: bool, found: impl FnOnce(Module) -> T) -> Option<T> {
     let _rcu = rcu::read_lock();
     // SAFETY: RCU is read-locked, by the guard above.

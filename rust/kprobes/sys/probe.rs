@@ -188,13 +188,13 @@ impl Probe {
         self.set_addr(at.get() as usize);
         self.flags.reset(Flag::Disabled as u32, entry);
         self.missed.store(0, Ordering::Relaxed);
-        self.unlink();
+        self.reset_list();
     }
 
     /// Makes the list head of the probe an empty list, as in C, so that a client sees that the
     /// probe is not registered. The caller has removed the probe from its chain, and no hit uses
     /// the probe.
-    pub(crate) fn unlink(&self) {
+    pub(crate) fn reset_list(&self) {
         let itself = core::ptr::from_ref(&self.older).cast_mut().cast();
         self.older.0.store(itself, Ordering::Relaxed);
         self.prev.store(itself, Ordering::Relaxed);
@@ -343,6 +343,7 @@ pub(crate) unsafe fn symbol<'a>(name: *const c_char) -> Option<&'a CStr> {
 /// The pointer leads to a probe that is registered until no CPU handles its hit any more, or to a
 /// probe that is never freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub(crate) struct CurrentProbe(NonNull<Probe>);
 
 impl CurrentProbe {
@@ -352,7 +353,7 @@ impl CurrentProbe {
     ///
     /// The pointer is NULL, the value of `current_kprobe`, or leads to a probe that is never freed.
     pub(crate) unsafe fn from_word(word: *mut bindings::kprobe) -> Option<Self> {
-        // INVARIANT: By the precondition; only `to_word` makes the values of `current_kprobe`.
+        // INVARIANT: By the precondition. C stores NULL, the busy probe, or a value it has read.
         NonNull::new(word.cast()).map(Self)
     }
 

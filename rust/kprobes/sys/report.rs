@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Messages and warnings about mistakes of clients.
+//! Messages about mistakes of clients, refusals of ftrace and states that cannot be.
 
 use super::{
     modules::FreedMemory,
@@ -11,7 +11,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Stops the kernel: a probe is on code that handles hits, so its hit would never end.
+/// Stops the kernel: a probe is on code that handles hits, or was hit in an NMI in a nested step.
 #[cold]
 pub(crate) fn unrecoverable(probe: Option<&Probe>) {
     let probe = probe.map_or(core::ptr::null_mut(), Probe::as_c);

@@ -3,7 +3,7 @@
 //! Kallsyms: finds the address of a name, and the function around an address.
 //!
 //! These functions walk tables with functions that may be probed, and may sleep or take RCU. They
-//! are for registration and debugfs, not for the hit path.
+//! are not for the hit path, except for [`function_address`].
 
 use super::modules;
 use crate::{

@@ -4,9 +4,9 @@
 //!
 //! The memory is in the section that the kernel copies for each CPU; the back end finds this CPU's
 //! copy. Traps nest: a hit may interrupt the handling of another hit between any two instructions
-//! here. It restores `now` and the current probe before it returns, but not the other fields of the
-//! hit, which code reads before it sets `now` to a hit that may be interrupted by another one. Each
-//! field is a [`Cell`], as only this CPU accesses it.
+//! here. It restores `now` and the current probe before it returns, but not `outer` and
+//! `outer_probe`. So the end of a nested hit reads these two before it changes `now`. Each field is
+//! a [`Cell`], as only this CPU accesses it.
 //!
 //! The state has the address of the probe point, which is looked up again. The table has the point
 //! as long as a CPU may handle its hit.
@@ -55,7 +55,7 @@ pub(crate) static rust_kprobes_hit: PerCpu<CpuHits> = PerCpu::ZERO;
 #[cfg_attr(CONFIG_SMP, link_section = ".data..percpu")]
 pub(crate) static rust_kprobes_jprobe_state: PerCpu<JprobeState> = PerCpu::ZERO;
 
-// SAFETY: Zeroes are valid in each field: `Phase::NotStepping`, the address zero, no outer hit.
+// SAFETY: Zeroes are valid in each field: `Phase::NotStepping`, numbers, and `None` for the probe.
 unsafe impl Zeroable for CpuHits {}
 
 // SAFETY: Zeroes are valid in each field; the last one is `false`.
@@ -114,7 +114,7 @@ pub(crate) struct JprobeEntry {
 
 impl JprobeState {
     /// Keeps the registers of the function's entry. Passes to `jprobe.S` the handler's address, and
-    /// how many words are on the stack above `sp` and the `skip` words of the return address.
+    /// how many words to copy: those above `sp` and `skip` more words, at most `MAX_WORDS`.
     pub(crate) fn keep(&self, registers: &Registers, handler: TextAddr, sp: usize, skip: usize) {
         self.registers.set(*registers);
         // SAFETY: The function only compares the address with the stacks of this CPU and of the

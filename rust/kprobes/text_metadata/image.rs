@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The images that were asked for: the kernel, and the latest parts of modules.
+//! The images that were asked for: the kernel, and up to 64 parts of modules.
 //!
-//! The kernel's tables do not change after boot. The tables of a module are kept until the module
-//! is live, or goes. While a module is coming, the kernel sorts its tables and changes them, so
-//! they are read again for each probe.
+//! The kernel's tables do not change after boot. Those of a live module are kept until it goes.
+//! While a module is coming, the kernel sorts its tables and changes them, so they are read again
+//! for each probe.
 //!
 //! A module that is coming can be probed from the first module notifier on: if the load fails
 //! earlier, no notifier is called. Its probes have jumps from the last notifier on, when the tables
@@ -37,7 +37,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// How many parts of modules are kept.
+/// How many parts of modules are kept. All are forgotten when there is one more.
 const MAX_PARTS: usize = 64;
 
 /// The images that were read.

@@ -5,7 +5,7 @@
 //! Their copies would do something else at their other addresses, or in a step. Most instructions
 //! of Thumb are emulated as the instructions of A32 that do the same: see [`Emulation::of`].
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
 //! panic. The condition has been checked, before the handlers.
 //!
 //! C counterpart: [`arch/arm/probes/kprobes/actions-arm.c`](

@@ -7,7 +7,7 @@
 //! [`Branch`] is a test, which may change a register, and a target. The instruction becomes a
 //! [`Branch`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
 //! panic. It is for 64-bit addresses, where BAL and BALR do what BAS and BASR do.
 //!
 //! C counterpart: `resume_execution()` in

@@ -77,8 +77,8 @@ pub(crate) enum Exec {
 /// `next` is the instruction after `insn`, if there is one. `fixup` means that the exception table
 /// has an entry for `insn`.
 pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<Exec, Refusal> {
-    let must_step = restrict::must_step(insn, next)?;
-    let Some(op) = branch(insn)?.or_else(|| other(insn)) else {
+    let must_step = restrict::check_insn(insn, next)?;
+    let Some(op) = branch_op(insn)?.or_else(|| nop_or_flags_op(insn)) else {
         let may_boost = !fixup && !must_step;
         return Ok(if may_boost { Exec::Boost } else { Exec::Step });
     };
@@ -97,7 +97,7 @@ pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<
     Ok(Exec::Emulate(op))
 }
 
-fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
+fn branch_op(insn: &Insn) -> Result<Option<Op>, Refusal> {
     let distance = insn.immediate_value() as i32;
     let register = || operand::saved(insn.rm_register().ok_or(Refusal::InvalidInsn)?);
     Ok(Some(match insn.flow() {
@@ -119,7 +119,7 @@ fn branch(insn: &Insn) -> Result<Option<Op>, Refusal> {
 }
 
 /// Returns the operation of NOP (a copy would cost more) and accesses to flags.
-fn other(insn: &Insn) -> Option<Op> {
+fn nop_or_flags_op(insn: &Insn) -> Option<Op> {
     match insn.opcode {
         Opcode::Primary(opcode) | Opcode::Rex2Primary(opcode) => match opcode {
             // XCHG %rax, %rax. 90 is PAUSE with F3, and XCHG of another register with REX.B.
@@ -166,7 +166,7 @@ pub(super) fn is_endbr(insn: &Insn) -> bool {
 ///   instruction: the start of the region, where the probe is hit again, or bytes after the jump.
 /// * RET, IRET and indirect JMP are copied.
 /// * LOOP and JRCXZ reach 127 bytes and have no longer form, so they are refused. An indirect call
-///   is refused, since no register is free to hold the target.
+///   is refused: it would return into the detour, and a task may sleep in the called function.
 /// * ENDBR is refused, since an indirect branch may lead there.
 pub(super) fn check_movable(insn: &Insn, next: Option<&Insn>, at: TextAddr) -> Result<(), NoJump> {
     let reason = match classify(insn, next, false) {

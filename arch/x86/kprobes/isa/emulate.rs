@@ -7,7 +7,7 @@
 //! wrong interrupt flag). These instructions do little, so emulation changes the saved registers
 //! instead. The instruction becomes an [`Op`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only the [`Regs`], does not allocate and cannot
+//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
 //! panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
 //!
 //! * STI does not delay interrupts until after the next instruction. STI is refused if the next
@@ -78,7 +78,7 @@ pub(crate) struct Faulted;
 pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> {
     match *op {
         Op::Continue => Some(next),
-        Op::Jump(distance) => Some(TextAddr::new(by(next, distance))),
+        Op::Jump(distance) => Some(TextAddr::new(relative_target(next, distance))),
         Op::JumpTo(target) => Some(TextAddr::new(target)),
         _ => None,
     }
@@ -87,7 +87,7 @@ pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> 
 /// Replaces the distance of a CALL before `next` by its target, so that a hit need not add.
 pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
     match op {
-        Op::Call(distance) => Op::CallTo(by(next, distance)),
+        Op::Call(distance) => Op::CallTo(relative_target(next, distance)),
         _ => op,
     }
 }
@@ -101,10 +101,10 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, regs: &mut impl Regs) -> Result<(
         return Ok(());
     }
     let to = match op {
-        Op::Jump(distance) => by(next, distance),
+        Op::Jump(distance) => relative_target(next, distance),
         Op::Count(counter, distance) => {
             if counter.count(regs) {
-                by(next, distance)
+                relative_target(next, distance)
             } else {
                 next.get()
             }
@@ -128,7 +128,8 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, regs: &mut impl Regs) -> Result<(
     Ok(())
 }
 
-/// Emulates the most frequent operations, which cannot fault. Returns false for all others.
+/// Emulates the most frequent operations, which cannot fault. Returns false for all others,
+/// and for RET to an address of more than 48 bits.
 ///
 /// The handler of a hit inlines this function, and calls another function for the other operations.
 /// So the handler saves few registers.
@@ -141,14 +142,16 @@ pub(crate) fn emulate_common(op: &Option<Op>, next: TextAddr, regs: &mut impl Re
             let sp = regs.register(SP);
             let to = regs.pop();
             if sign_extended(to, 48) != to {
-                // `canonical` calls a function.
+                // `canonical` may call a function, to learn how long addresses are.
                 regs.set_register(SP, sp);
                 return false;
             }
             release_arguments(release, regs);
             to
         }
-        Some(Op::JumpIf(condition, distance)) => branch(condition, distance, next, regs.flags()),
+        Some(Op::JumpIf(condition, distance)) => {
+            jcc_target(condition, distance, next, regs.flags())
+        }
         _ => return false,
     };
     regs.set_ip(to);
@@ -181,9 +184,9 @@ fn sign_extended(address: u64, bits: u32) -> u64 {
 
 /// Returns the address where a conditional jump continues.
 #[inline(never)]
-fn branch(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u64 {
+fn jcc_target(condition: Condition, distance: i32, next: TextAddr, flags: u64) -> u64 {
     if condition.holds(flags) {
-        by(next, distance)
+        relative_target(next, distance)
     } else {
         next.get()
     }
@@ -219,7 +222,7 @@ fn call(target: u64, next: TextAddr, regs: &mut impl Regs) -> u64 {
 }
 
 #[inline]
-fn by(next: TextAddr, distance: i32) -> u64 {
+fn relative_target(next: TextAddr, distance: i32) -> u64 {
     next.get().wrapping_add(i64::from(distance) as u64)
 }
 

@@ -41,11 +41,11 @@ pub(crate) enum Opcode {
     Rex2Primary(u8),
     /// The two-byte map after REX2, which replaces 0F.
     Rex2TwoByte(u8),
-    /// A map of VEX and its number.
+    /// The number of a map of VEX, and the opcode in it.
     Vex(u8, u8),
-    /// A map of EVEX and its number; map 4 contains the legacy instructions of APX.
+    /// The number of a map of EVEX, and the opcode; map 4 has the legacy instructions of APX.
     Evex(u8, u8),
-    /// A map of XOP and its number.
+    /// The number of a map of XOP, and the opcode in it.
     Xop(u8, u8),
 }
 
@@ -183,8 +183,8 @@ impl Insn {
         self.modrm.is_some_and(ModRm::is_register)
     }
 
-    /// Returns the number of the general register in rm, if rm is a register and the encoding is
-    /// neither VEX, EVEX nor XOP.
+    /// Returns the number of the general register in rm, if rm is a register. For VEX, EVEX and XOP
+    /// the high bits of the number are missing.
     pub(super) fn rm_register(&self) -> Option<u8> {
         let modrm = self.modrm.filter(|modrm| modrm.is_register())?;
         Some(modrm.rm() | self.base_extension)

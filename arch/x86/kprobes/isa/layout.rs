@@ -205,7 +205,8 @@ impl InsnMap {
         Self(bits)
     }
 
-    /// Returns the original address for an offset into the detour, or `None` for the word.
+    /// Returns the original address for an offset into the detour, or `None` before the first
+    /// instruction: in the word and in the breakpoints after it.
     pub(crate) fn origin(self, offset: u64) -> Option<Origin> {
         let Some(left) = offset.checked_sub(COPIED) else {
             let step = STEPS.iter().rev().find(|(start, _)| *start <= offset);

@@ -5,10 +5,10 @@
 //! ```text
 //! decode -> form, insn                 bytes to one instruction
 //! classify -> restrict, flow           how a probed instruction is executed
-//! emulate -> operand, regs            emulation in the trap of a hit
+//! emulate -> operand, regs             emulation in the trap of a hit
 //! relocate, encode                     copies for another address, and new instructions
 //! boundary                             where instructions start
-//! region -> branch_targets            where a jump can replace a breakpoint
+//! region -> branch_targets             where a jump can replace a breakpoint
 //! layout                               the bytes of a detour
 //! ```
 //!

@@ -23,7 +23,7 @@
 //!   entry in the exception table.
 //! * Each instruction must be able to run elsewhere ([`check_movable`]).
 //! * A direct call has at least five bytes, so the call is the last instruction of the region and
-//!   returns after the jump. An indirect call may be shorter, and is refused.
+//!   returns after the jump. An indirect call may be shorter than the jump, and is refused.
 //! * After an instruction that never continues with the next one, the rest of the region is dead
 //!   code or padding if nothing leads there. That rest is not copied.
 //! * The region is in one function. Padding after a function belongs to the function.

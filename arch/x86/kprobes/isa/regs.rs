@@ -18,7 +18,7 @@ pub(crate) trait Regs {
     fn set_flags(&mut self, flags: u64);
     /// Changes the address where execution continues.
     fn set_ip(&mut self, ip: u64);
-    /// Reads eight bytes of kernel memory. Returns `None` if a read would fault.
+    /// Reads eight bytes of memory. Returns `None` if a read would fault.
     fn load(&self, at: u64) -> Option<u64>;
     /// Pushes `value` onto the interrupted stack.
     fn push(&mut self, value: u64);

@@ -15,8 +15,8 @@
 //! stacks. After a boosted copy, the task could be preempted before the probed code completes that
 //! change. Preemption there is possible without a probe, too, so no kernel code is known to break.
 //! But such code relies on few instructions between its steps, and a second trap is cheap compared
-//! with these instructions. Instructions that only read such state are boosted, except RDMSR and
-//! VMREAD, which are rare.
+//! with these instructions. Instructions that only read such state are boosted, except RDMSR,
+//! URDMSR, VMREAD and VMPTRST, which are rare.
 //!
 //! C counterpart: `insn_masking_exception()`, `twobyte_is_boostable`, and the refusals of
 //! `prepare_emulation()`, in [`arch/x86/kernel/kprobes/core.c`](
@@ -35,7 +35,7 @@ use crate::prelude::*;
 /// Refuses instructions that cannot be probed. Returns whether a copy must be stepped.
 ///
 /// `next` is the instruction after `insn`, if there is one.
-pub(super) fn must_step(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusal> {
+pub(super) fn check_insn(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusal> {
     match insn.flow() {
         Flow::FarJump | Flow::FarCall | Flow::FarReturn | Flow::FarReturnAndRelease => {
             return Err(Refusal::FarBranch)
@@ -92,7 +92,7 @@ pub(super) const STI: u8 = 0xfb;
 
 /// Returns whether this waits for an interrupt, or enters a guest until an interrupt.
 fn waits(insn: &Insn) -> bool {
-    let refused = must_step(insn, None);
+    let refused = check_insn(insn, None);
     matches!(refused, Err(Refusal::Waits | Refusal::WorldSwitch))
 }
 
@@ -163,7 +163,8 @@ fn three_byte_38(insn: &Insn, opcode: u8) -> bool {
     }
 }
 
-/// Returns the address of UD2, if `insn` at `at` checks the target of an indirect call (CFI).
+/// Returns where the UD2 is if `insn` at `at` checks the target of an indirect call (kCFI). Other
+/// instructions may have the same opcode, so the caller looks the address up.
 ///
 /// The compiler emits these instructions before the call. When the check fails, the kernel decodes
 /// them to report the expected type, so no probe may replace them:
@@ -194,7 +195,7 @@ mod tests {
     };
 
     fn refused(cases: &[&[u8]], reason: Refusal) -> bool {
-        let refusal = |bytes: &[u8]| decode(bytes).and_then(|insn| must_step(&insn, None)).err();
+        let refusal = |bytes: &[u8]| decode(bytes).and_then(|insn| check_insn(&insn, None)).err();
         cases.iter().all(|bytes| refusal(bytes) == Some(reason))
     }
 
@@ -284,7 +285,7 @@ mod tests {
     fn sti_right_before_waiting_is_refused() {
         let before = |bytes: &[u8]| {
             let next = decode(bytes)?;
-            must_step(&decode(&[0xfb])?, Some(&next))
+            check_insn(&decode(&[0xfb])?, Some(&next))
         };
         // hlt, mwait, vmrun
         for next in [&[0xf4][..], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xd8]] {
@@ -295,7 +296,7 @@ mod tests {
         }
         // Others may stand before it.
         let next = decode(&[0xf4]);
-        let nop = decode(&[0x90]).and_then(|nop| must_step(&nop, next.as_ref().ok()));
+        let nop = decode(&[0x90]).and_then(|nop| check_insn(&nop, next.as_ref().ok()));
         assert_eq!(nop, Ok(false));
     }
 }

@@ -40,7 +40,7 @@ impl Fake {
         Self::with(registers)
     }
 
-    /// Makes a regs of these registers, without flags or memory.
+    /// Makes these registers, with no flag set and no memory.
     pub(crate) fn with(registers: [u64; 16]) -> Self {
         Self {
             registers,

@@ -18,8 +18,8 @@
 //! registered later are newer, so the walk does not reach them. The exception is a probe from
 //! [`add_tail`](Chain::add_tail), which is the last one: it must tolerate being called.
 //!
-//! Each link to a probe is stored with a release, also where an older probe takes the place of a
-//! removed one: a hit may see only the latest store. A hit loads each link with an acquire.
+//! Each link that hits may load is stored with a release, also where an older probe takes the place
+//! of a removed one: a hit may see only the latest store. A hit loads each link with an acquire.
 //!
 //! A summary is the address of a probe, with the kind of the summary in the lowest bits. The bits
 //! alone, without an address, mean that the chain has to be walked.

@@ -87,7 +87,7 @@ pub unsafe fn rust_kprobes_this_cpu() -> c_int {
     unsafe { cpu_number }
 }
 
-pub unsafe fn rust_kprobes_calls() -> *const llist_head {
+pub unsafe fn rust_kprobes_rethooks() -> *const llist_head {
     // SAFETY: The tests run on one thread, and set the task first.
     unsafe { &raw const (*current_task).rethooks }
 }
