@@ -4,13 +4,16 @@
 //!
 //! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
-//! The back end's `entry.rs` has the entry from the trap of a breakpoint, `copies.rs` those for
-//! faults and unwinders in copies, and for detours.
+//!
+//! Hits enter in the back end's `entry.rs` (breakpoints), `jump.rs` and `ftrace.rs`.
+//! `insn_slots.rs` has the entries for faults and unwinders.
 
-mod copies;
 mod errno;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
+mod insn_slots;
+#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
+mod jump;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::optimize::{

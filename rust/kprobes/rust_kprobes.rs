@@ -49,9 +49,9 @@
 //! | `resume_singlestep()` | `after_step()` in `arch/*/kprobes/machine.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
-//! | `kprobe_fault_handler()` | `abi/copies.rs`, then `hit/fault.rs` |
+//! | `kprobe_fault_handler()` | `abi/insn_slots.rs`, then `hit/fault.rs` |
 //! | `kprobe_ftrace_handler()` | `abi.c`, `abi/ftrace.rs`, then `hit/ftrace.rs` |
-//! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/copies.rs`, then `hit/jump.rs` |
+//! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/jump.rs`, then `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |

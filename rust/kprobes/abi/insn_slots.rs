@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Entries from C and assembly about copies of instructions, in slots and detours, on all
-//! architectures. They handle hits by detours and faults in a copy or a handler. For the exception
-//! table, oopses and unwinders, they translate an address in a copy to the original address. The
-//! breakpoint trap enters in `arch/*/kprobes/entry.rs`.
+//! Entries from C about code in slots. They handle faults in a copy or a handler. For the exception
+//! table, oopses and unwinders, they translate an address in a copy to the original address.
 //!
-//! Detours turn preemption off, and [`kprobe_fault_handler`] is called with preemption off, so the
-//! task stays on its CPU.
+//! [`kprobe_fault_handler`] is called with preemption off, so the task stays on its CPU.
 
 use crate::{
     arch::Arch,
@@ -28,29 +25,8 @@ use crate::{
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::{
     contract::Jumps,
-    hit::jump,
     slots::DETOURS, //
 };
-
-/// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns;
-/// interrupts are as in the probed code.
-///
-/// # Safety
-///
-/// `word` is the chain word that the detour names, and `regs` are the registers that it has saved.
-#[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-#[export]
-unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bindings::pt_regs) {
-    // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
-    let registers = unsafe { &mut *regs };
-    let call = |pinned: &PreemptOff| {
-        // SAFETY: By the precondition, this is the word of the detour that this task is in.
-        let probes = unsafe { slots::chain(word.cast(), pinned) };
-        jump::handle_jump(probes, registers, pinned);
-    };
-    // SAFETY: The detour has turned preemption off.
-    unsafe { preempt::already_off(call) }
-}
 
 /// Handles a fault on a CPU that handles a hit. Returns 1 if a fault handler has resolved it.
 ///
