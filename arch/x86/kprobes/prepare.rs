@@ -135,12 +135,12 @@ pub(super) fn prepare(
             poke::write_slot(&mut slot, 0, &load.then(&[encode::INT3])?, text);
             (Some(op), Some(slot))
         }
-        Exec::Emulate(op) => match emulate::unconditional_target(&op, next) {
-            Some(to) => {
-                next = to;
+        Exec::Emulate(op) => match emulate::resolve(op, next) {
+            Op::JumpTo(to) => {
+                next = TextAddr::new(to);
                 (Some(Op::Continue), None)
             }
-            None => (Some(emulate::resolve_call(op, next)), None),
+            op => (Some(op), None),
         },
         copied => {
             // If too many slots wait for Tasks RCU, each hit takes a second trap instead.

@@ -73,20 +73,10 @@ const _: () = assert!(core::mem::size_of::<Op>() <= 16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Faulted;
 
-/// Returns the address where execution continues, if `op` does nothing else. `next` is the address
-/// after the instruction.
-pub(crate) fn unconditional_target(op: &Op, next: TextAddr) -> Option<TextAddr> {
-    match *op {
-        Op::Continue => Some(next),
-        Op::Jump(distance) => Some(TextAddr::new(relative_target(next, distance))),
-        Op::JumpTo(target) => Some(TextAddr::new(target)),
-        _ => None,
-    }
-}
-
-/// Replaces the distance of a CALL before `next` by its target, so that a hit need not add.
-pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
+/// Replaces the distance of a JMP or CALL before `next` by its target, so that a hit need not add.
+pub(crate) fn resolve(op: Op, next: TextAddr) -> Op {
     match op {
+        Op::Jump(distance) => Op::JumpTo(relative_target(next, distance)),
         Op::Call(distance) => Op::CallTo(relative_target(next, distance)),
         _ => op,
     }
@@ -96,12 +86,11 @@ pub(crate) fn resolve_call(op: Op, next: TextAddr) -> Op {
 /// execution continues.
 #[inline]
 pub(crate) fn emulate(op: &Op, next: TextAddr, regs: &mut impl Regs) -> Result<(), Faulted> {
-    let op = resolve_call(*op, next);
+    let op = resolve(*op, next);
     if emulate_common(&Some(op), next, regs) {
         return Ok(());
     }
     let to = match op {
-        Op::Jump(distance) => relative_target(next, distance),
         Op::Count(counter, distance) => {
             if counter.count(regs) {
                 relative_target(next, distance)
