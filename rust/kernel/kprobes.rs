@@ -32,9 +32,9 @@
 //! functions of other interfaces that sleep compile in a handler, and `CONFIG_DEBUG_ATOMIC_SLEEP`
 //! reports them. Functions of this interface take a [`ProcessContext`].
 //!
-//! Handlers have no `self`. Handlers on all CPUs share the state of their registration, so the state
-//! is [`Sync`], and changes by atomics, or under locks that only handlers take, with interrupts
-//! off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, so handlers cannot use it.
+//! Handlers have no `self`. Handlers on all CPUs share the state of their registration, so the
+//! state is [`Sync`], and changes by atomics, or under locks that only handlers take, with
+//! interrupts off. With `CONFIG_PREEMPT_RT` a `SpinLock` sleeps, so handlers cannot use it.
 //!
 //! If a probe is hit while a handler runs on the CPU, its handler is not called; the hit is counted
 //! as missed. So handlers and the functions that they call may be probed like other code.

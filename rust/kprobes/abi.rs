@@ -5,7 +5,7 @@
 //! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
 //!
-//! Hits enter in the back end's `entry.rs` (breakpoints), `jump.rs` and `ftrace.rs`.
+//! Hits enter in the back end's `entry.rs` (breakpoints), and here in `jump.rs` and `ftrace.rs`.
 //! `insn_slots.rs` has the entries for faults and unwinders.
 
 mod errno;
@@ -27,8 +27,8 @@ use crate::sys::modules::{
 };
 #[cfg(CONFIG_DEBUG_FS)]
 use crate::{
-    debugfs, //
-    sys::seq::Seq,
+    debugfs,
+    sys::seq::Seq, //
 };
 use crate::{
     hit::{
@@ -38,9 +38,9 @@ use crate::{
     lifecycle::{
         check,
         enable,
-        gone, //
+        gone,
         register,
-        unregister,
+        unregister, //
     },
     model::target::Target,
     registry::prelude::*,
@@ -234,7 +234,7 @@ unsafe extern "C" fn kprobe_free_init_mem() {
 #[cfg(CONFIG_MODULES)]
 const RETURN_PROBE_HOOKS: &gone::ReturnProbeHooks = &gone::ReturnProbeHooks {
     #[cfg(CONFIG_KRETPROBES)]
-    uses_freed: |probe, going| crate::returns::uses_freed(probe, |at| going.has(at)),
+    uses_freed: |probe, freed| crate::returns::uses_freed(probe, |at| freed.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
     on_unregister: crate::returns::leave_pool,
     #[cfg(not(CONFIG_KRETPROBES))]
@@ -261,7 +261,7 @@ unsafe extern "C" fn rust_kprobes_module_event(
     };
     // SAFETY: By the precondition. `gone::kill_module` forgets the module when it is unloaded.
     let module = unsafe { Module::from_c(module) };
-    let going = |init_only| FreedMemory { module, init_only };
+    let freed = |init_only| FreedMemory { module, init_only };
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
             if check::module_coming(module).is_err() {
@@ -270,13 +270,13 @@ unsafe extern "C" fn rust_kprobes_module_event(
         }
         (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
         (bindings::module_state_MODULE_STATE_LIVE, true) => {
-            gone::kill_module(going(true), RETURN_PROBE_HOOKS)
+            gone::kill_module(freed(true), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, true) => {
-            gone::kill_module(going(false), RETURN_PROBE_HOOKS)
+            gone::kill_module(freed(false), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, false) => {
-            gone::load_failed(going(false), RETURN_PROBE_HOOKS)
+            gone::load_failed(freed(false), RETURN_PROBE_HOOKS)
         }
         _ => (),
     }

@@ -244,8 +244,8 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Handles a trap at an address without a probe point. If the text has no breakpoint any more,
-    /// sets the registers to execute the instruction there, and returns true. For back ends whose
-    /// [`disarm`](Machine::disarm) does not wait for such traps.
+    /// sets the registers to execute the instruction there, and returns true. Back ends whose
+    /// [`disarm`](Machine::disarm) does not wait for such traps implement this.
     #[inline(always)]
     fn resume_if_stale(_registers: &mut Registers) -> bool {
         false
@@ -305,7 +305,7 @@ pub(crate) unsafe trait Jumps: Machine {
     /// The targets of branches into a function; the default is none.
     type BranchTargets: Default;
 
-    /// Bytes that a jump overwrites at most.
+    /// Bytes that a jump overwrites at most. Text that is read in these bytes is recovered.
     const MAX_OPTIMIZED_LEN: u64;
 
     /// Whether a jump may overwrite several instructions, so that branches may lead into it.
@@ -412,7 +412,7 @@ pub(crate) unsafe trait Returns: Machine {
         unsafe { bindings::rust_kprobes_this_cpu() as usize }
     }
 
-    /// Returns the address of this task's list of calls.
+    /// Returns the address of this task's list of hooked calls.
     #[inline(always)]
     fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: May be called in any context.

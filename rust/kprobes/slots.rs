@@ -178,8 +178,8 @@ impl SlotPool {
     pub(crate) fn first_word(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
         let (index, offset) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
-        let origin = page.words(index).first()?.load(Ordering::Relaxed);
-        (origin != 0).then_some((origin, offset))
+        let word = page.words(index).first()?.load(Ordering::Relaxed);
+        (word != 0).then_some((word, offset))
     }
 
     fn page<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a Page> {
@@ -439,9 +439,9 @@ impl Slot {
     }
 
     /// Replaces the address of the instruction by another word, which is not zero.
-    pub(crate) fn set_first_word(&self, origin: usize) {
+    pub(crate) fn set_first_word(&self, new: usize) {
         if let Some(word) = self.words().first() {
-            word.store(origin, Ordering::Relaxed);
+            word.store(new, Ordering::Relaxed);
         }
     }
 

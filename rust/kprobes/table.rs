@@ -22,9 +22,8 @@
 //!
 //! At most three sixteenths of the words are in use, and an eighth in a new array: of 30,000
 //! entries, 95 % are found at their first word. In a growing table an entry takes 43 to 85 bytes of
-//! the array. The
-//! kernel's rhashtable would not do: the lookup in a table that has grown without memory for a
-//! large array calls `__rht_bucket_nested()`, which may be probed.
+//! the array. The kernel's rhashtable would not do: the lookup in a table that has grown without
+//! memory for a large array calls `__rht_bucket_nested()`, which may be probed.
 //!
 //! The low bits of the pointer to the array have the shift that makes a hash the number of a word,
 //! so one load gives both.
@@ -128,8 +127,8 @@ const fn with_shift(first: *const Word, len: usize) -> *mut u8 {
 ///
 /// The hash is the product of the address and 2^64 divided by the golden ratio. Addresses at some
 /// fixed distances, such as stubs, would fill the same stretch of the array. Folding the address
-/// onto itself first prevents that. Of shifts by 3 to 23
-/// bits, the one by 7 leaves the fewest words to look at.
+/// onto itself first prevents that. Of shifts by 3 to 23 bits, the one by 7 leaves the fewest words
+/// to look at.
 #[inline(always)]
 pub(crate) fn hash(at: TextAddr) -> u64 {
     let folded = at.get() ^ (at.get() >> 7);

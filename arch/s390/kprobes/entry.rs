@@ -10,8 +10,8 @@ use super::{
         BREAKPOINT,
         S390, //
     },
-    machine::PAGE_FAULT, //
-    saved_regs::SavedRegs,
+    machine::PAGE_FAULT,
+    saved_regs::SavedRegs, //
 };
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use crate::contract::Jumps;

@@ -7,8 +7,8 @@
 //! its arguments, and those of the function do not change.
 
 use super::{
-    isa::S390, //
-    saved_regs::SavedRegs,
+    isa::S390,
+    saved_regs::SavedRegs, //
 };
 use crate::{
     contract::JprobeOps,

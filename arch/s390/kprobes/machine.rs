@@ -14,8 +14,8 @@
 use super::{
     exrl_targets,
     isa::{
-        BREAKPOINT, //
-        S390,
+        BREAKPOINT,
+        S390, //
     },
     prepare::{
         self,

@@ -5,8 +5,8 @@
 //! C counterpart: [`arch/s390/kernel/rethook.c`](srctree/arch/s390/kernel/rethook.c).
 
 use super::{
-    isa::S390, //
-    saved_regs::SavedRegs,
+    isa::S390,
+    saved_regs::SavedRegs, //
 };
 use crate::{
     contract::Returns,

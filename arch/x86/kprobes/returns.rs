@@ -9,8 +9,8 @@
 //! C counterpart: [`arch/x86/kernel/rethook.c`](srctree/arch/x86/kernel/rethook.c).
 
 use super::{
-    isa::X86, //
-    saved_regs,
+    isa::X86,
+    saved_regs, //
 };
 use crate::{
     contract::Returns,

@@ -44,8 +44,8 @@ use core::{
 };
 
 /// The number of copies that ended before the instruction was executed: the copy faulted, or the
-/// load that stands for an emulation that failed did not fault. The breakpoint is hit again, so the
-/// handlers run twice, unless a fixup or an oops ends the fault.
+/// access that stands for an emulation that failed did not fault. The breakpoint is hit again, so
+/// the handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a copy that has ended before the instruction was executed.

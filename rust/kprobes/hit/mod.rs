@@ -9,9 +9,9 @@
 //! - [`jprobe`]: hits that continue in a jprobe's handler, and the end of the handler;
 //! - [`handlers`]: calls the handlers for all kinds of hits.
 //!
-//! All of this is the hit path. It is in `.kprobes.text`, and does not allocate or lock. Of the
-//! functions that it calls, two may be probed: `irq_work_queue()` and `ftrace_find_rec_direct()`.
-//! Each caller has disabled preemption, so the task stays on its CPU.
+//! All of this is the hit path. It is in `.kprobes.text`, and does not allocate or lock. Besides
+//! handlers, it calls two functions that may be probed: `irq_work_queue()` and
+//! `ftrace_find_rec_direct()`. Each caller has disabled preemption, so the task stays on its CPU.
 //!
 //! The hit side of jprobes is here and not in `jprobes`. A breakpoint and ftrace enter the handler
 //! of a jprobe in different ways, and a separate trap ends the handler, as `break_handler` did in

@@ -2,11 +2,11 @@
 
 //! The progress of a CPU in handling a hit, and whether there is room for a nested hit.
 //!
-//! A handler may hit another probe, and so may an NMI while a copy of an instruction runs. The
-//! handlers of that probe are skipped, its `nmissed` is incremented, and its instruction is
-//! executed. If the instruction is stepped, the state of the outer hit is saved meanwhile. There is
-//! room for one saved state: a further hit, in code that handles hits or in an NMI, stops the
-//! kernel, as in C.
+//! A handler may hit another probe, and so may an interrupt or NMI during a handler, or an NMI
+//! while a copy of an instruction runs. The handlers of that probe are skipped, its `nmissed` is
+//! incremented, and its instruction is executed. If the instruction is stepped, the state of the
+//! outer hit is saved meanwhile. There is room for one saved state: a further hit, in code that
+//! handles hits or in an NMI, stops the kernel, as in C.
 //!
 //! The handler of a jprobe is not part of the trap: it runs before the function, and a separate
 //! trap ends the hit. Until then other hits are handled as in any handler.

@@ -14,7 +14,7 @@
 //! - `text_metadata/image.rs` and `text_metadata/index.rs`: other code that changes the text or
 //!   traps on it, init text;
 //! - `arch/x86/kprobes/isa/region.rs`, with `classify.rs`: the instructions in the bytes of the
-//!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps;
+//!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps. Both read text;
 //! - `make_detour()` in `arch/*/kprobes/jump.rs`: memory and reach of the detour. On s390 and arm,
 //!   also what is about the instruction.
 
@@ -74,7 +74,7 @@ macro_rules! reasons {
 reasons! {
     NearEnd => "too near the end of the function",
     CannotDecode => "the function has bytes that cannot be decoded",
-    CannotRead => "text cannot be read, so its branch targets are not known",
+    CannotRead => "the text cannot be read",
     InitText => "the function is init text, so the branches into it are not known",
     IndirectJump =>
         "the function has an indirect jump, which may lead anywhere in it: build the kernel with \

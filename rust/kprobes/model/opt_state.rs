@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_counts_only_for_points_queued_before_it() {
+    fn wait_covers_only_points_queued_before_it() {
         let mut generation = Generation::NONE;
         let early = State::Queued(generation);
         let wait = Wait::begin(&mut generation);

@@ -17,8 +17,8 @@ use crate::{
     },
     model::opt_state::{
         Generation,
-        State, //
-        Wait,
+        State,
+        Wait, //
     },
     prelude::*, //
 };

@@ -102,8 +102,8 @@ use growth::{
 use instance::{
     Instance,
     Link,
-    Taken, //
-    TaskInstances,
+    Taken,
+    TaskInstances, //
 };
 use pool::{
     Block,

@@ -46,7 +46,7 @@ int __kprobes rust_kprobes_this_cpu(void)
 	return raw_smp_processor_id();
 }
 
-/* Returns the list of calls of this task whose returns are hooked. */
+/* Returns the list of this task's hooked calls. */
 const struct llist_head * __kprobes rust_kprobes_rethooks(void)
 {
 	return &current->rethooks;

@@ -55,7 +55,7 @@ impl Bits {
 
     /// Gives back taken slots that no CPU can be in. Returns whether all slots are free now.
     pub(crate) fn free(&self, slots: usize) -> bool {
-        // Read before the store: the page may be freed after it.
+        // `all` is read before the store, after which the page may be freed.
         let all = self.all;
         self.free.fetch_or(slots, Ordering::Release) | slots == all
     }

@@ -2,8 +2,8 @@
 
 //! Disabling preemption: staying on one CPU.
 //!
-//! The hit path calls no function that may be probed. So these functions call functions of `abi.c`
-//! in `.kprobes.text`, and not the helpers of the `kernel` crate.
+//! These functions are on the hit path. So they call functions of `abi.c` in `.kprobes.text`, and
+//! not the helpers of the `kernel` crate, which may be probed.
 
 use kernel::{
     bindings,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Messages about mistakes of clients, refusals of ftrace and states that cannot be.
+//! Messages about mistakes of clients, refusals of ftrace and states that cannot occur.
 
 use super::{
     modules::FreedMemory,

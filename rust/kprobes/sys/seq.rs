@@ -13,7 +13,7 @@ use crate::sys::prelude::*;
 pub(crate) struct Seq(*mut bindings::seq_file);
 
 /// Writes to a [`Seq`] in a format of `seq_printf()`. The arguments match the format: C integers,
-/// strings that end with NUL, and pointers, for `%px` those from [`Seq::shown`].
+/// strings that end with NUL, and pointers; those for `%px` come from [`Seq::shown`].
 macro_rules! put {
     ($to:expr, $format:literal, $($argument:expr),+) => {
         // SAFETY: By the invariant of `Seq` the file is being shown, and each use of this macro has

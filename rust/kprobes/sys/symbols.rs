@@ -2,8 +2,8 @@
 
 //! Kallsyms: finds the address of a name, and the function around an address.
 //!
-//! These functions walk tables with functions that may be probed, and may sleep or take RCU. They
-//! are not for the hit path, except for [`function_address`].
+//! Except for [`function_address`], these functions walk tables with functions that may be probed,
+//! and may sleep or take RCU. So they are not for the hit path.
 
 use super::modules;
 use crate::{

@@ -15,8 +15,8 @@ use super::{
     index::{
         self,
         EntryKind,
-        Symbol, //
-        TextEntry,
+        Symbol,
+        TextEntry, //
     },
     tables, //
 };

@@ -2,9 +2,9 @@
 
 //! The images that were asked for: the kernel, and up to 64 parts of modules.
 //!
-//! The kernel's tables do not change after boot. Those of a live module are kept until it goes.
-//! While a module is coming, the kernel sorts its tables and changes them, so they are read again
-//! for each probe.
+//! The kernel's tables do not change after boot. Those of a live module are kept until it goes, or
+//! more than 64 parts are asked for. While a module is coming, the kernel sorts its tables and
+//! changes them, so they are read again for each probe.
 //!
 //! A module that is coming can be probed from the first module notifier on: if the load fails
 //! earlier, no notifier is called. Its probes have jumps from the last notifier on, when the tables
@@ -16,9 +16,9 @@ use super::{
         FindBranches, //
     },
     index::{
-        EntryKind, //
+        EntryKind,
         Index,
-        TextEntry,
+        TextEntry, //
     },
     tables, //
 };

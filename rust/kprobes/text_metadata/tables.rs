@@ -4,8 +4,8 @@
 
 use super::index::{
     EntryKind,
-    Symbol, //
-    TextEntry,
+    Symbol,
+    TextEntry, //
 };
 use crate::{
     model::symbol,

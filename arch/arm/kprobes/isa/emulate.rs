@@ -5,8 +5,8 @@
 //! Their copies would do something else at their other addresses, or in a step. Most instructions
 //! of Thumb are emulated as the instructions of A32 that do the same: see [`Emulation::of`].
 //!
-//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
-//! panic. The condition has been checked, before the handlers.
+//! Emulation runs in the trap of a hit: it calls only methods of [`Regs`], does not allocate and
+//! cannot panic. The condition has been checked, before the handlers.
 //!
 //! C counterpart: [`arch/arm/probes/kprobes/actions-arm.c`](
 //! srctree/arch/arm/probes/kprobes/actions-arm.c), `actions-thumb.c`, `actions-common.c`.
@@ -910,7 +910,7 @@ mod tests {
     }
 
     #[test]
-    fn faulting_accesses_leave_the_frame_unchanged() {
+    fn faulting_accesses_leave_the_registers_unchanged() {
         // pop {r4, pc} at the end of the memory; push {r4, pc} before it; ldr pc, [r1], #4;
         // tbb [r1, r2]
         let mut regs = Fake::a32().with(13, STACK + 28);

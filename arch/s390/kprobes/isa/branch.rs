@@ -7,8 +7,8 @@
 //! [`Branch`] is a test, which may change a register, and a target. The instruction becomes a
 //! [`Branch`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
-//! panic. It is for 64-bit addresses, where BAL and BALR do what BAS and BASR do.
+//! Emulation runs in the trap of a hit: it calls only methods of [`Regs`], does not allocate and
+//! cannot panic. It is for 64-bit addresses, where BAL and BALR do what BAS and BASR do.
 //!
 //! C counterpart: `resume_execution()` in
 //! [`arch/s390/kernel/kprobes.c`](srctree/arch/s390/kernel/kprobes.c), which fixes the registers

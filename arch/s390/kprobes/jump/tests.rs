@@ -230,7 +230,7 @@ mod cases {
             unsafe { bindings::kprobe_unwind_original(&raw const registers, &mut ip, &mut sp) };
             (ip as u64, sp as u64 - 0x1000)
         };
-        let steps = [0, 6, 12, 18, 24, 30].map(|into| unwound(slot + into, 0));
+        let steps = [0, 6, 12, 18, 24, 30].map(|offset| unwound(slot + offset, 0));
         let common = function!(rust_kprobes_detour).get();
         let entered = unwound(common + 6, slot + 18);
         let framed = function!(rust_kprobes_detour_frame).get();

@@ -50,8 +50,8 @@ use super::{
         Insn,
         ModRm,
         Opcode,
-        Pp, //
-        Prefix,
+        Pp,
+        Prefix, //
     },
     operand::{
         self,

@@ -7,8 +7,8 @@
 //! wrong interrupt flag). These instructions do little, so emulation changes the saved registers
 //! instead. The instruction becomes an [`Op`] when the probe is registered.
 //!
-//! Emulation runs in the trap of a hit: it calls only [`Regs`], does not allocate and cannot
-//! panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
+//! Emulation runs in the trap of a hit: it calls only methods of [`Regs`], does not allocate and
+//! cannot panic. It is for CPL 0 in 64-bit mode, and follows Intel's and AMD's manuals except:
 //!
 //! * STI does not delay interrupts until after the next instruction. STI is refused if the next
 //!   instruction relies on that delay.
@@ -117,8 +117,8 @@ pub(crate) fn emulate(op: &Op, next: TextAddr, regs: &mut impl Regs) -> Result<(
     Ok(())
 }
 
-/// Emulates the most frequent operations, which cannot fault. Returns false for all others,
-/// and for RET to an address of more than 48 bits.
+/// Emulates the most frequent operations, which cannot fault. Returns false for all others, and for
+/// RET to an address that is not 48 sign-extended bits.
 ///
 /// The handler of a hit inlines this function, and calls another function for the other operations.
 /// So the handler saves few registers.
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn faulting_accesses_leave_the_frame_unchanged() {
+    fn faulting_accesses_leave_the_registers_unchanged() {
         for bytes in [[0xff, 0x10], [0xff, 0x20]] {
             let mut regs = Fake::numbered();
             let next = TextAddr::new(AT + 2);

@@ -6,8 +6,8 @@
 //! reading another word faults.
 
 use super::{
-    insn::Segment, //
-    regs::Regs,
+    insn::Segment,
+    regs::Regs, //
 };
 
 /// The most words of memory.

@@ -105,7 +105,7 @@ unsafe impl Jumps for Arch {
             None => (),
         }
         let (mut bytes, mut original) = ([0; LEN], [0; LEN]);
-        read(at, &mut bytes).ok_or(NoJumpReason::CannotDecode.at(at))?;
+        read(at, &mut bytes).ok_or(NoJumpReason::CannotRead.at(at))?;
         text::look(at.get(), &mut original, true);
         if bytes != original {
             events::wrong(format!("{bytes:x?} was read for {original:x?}"));

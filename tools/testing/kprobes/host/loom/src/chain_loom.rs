@@ -19,8 +19,8 @@ use crate::{
         Chain,
         ChainIter,
         Flag,
-        Probe, //
-        Summary,
+        Probe,
+        Summary, //
     },
 };
 

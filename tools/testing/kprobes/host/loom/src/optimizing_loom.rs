@@ -162,21 +162,21 @@ impl World {
     fn pass(&self) {
         let mut registry = self.registry.lock().unwrap();
         registry.kicked = false;
-        let period = registry.queue.begin_wait();
-        if let Some(period) = period {
+        let wait = registry.queue.begin_wait();
+        if let Some(wait) = wait {
             let Registry { queue, node, .. } = &mut *registry;
-            let early = is_weak("recheck").then(|| queue.pop_waited(&period, node));
+            let early = is_weak("recheck").then(|| queue.pop_waited(&wait, node));
             drop(registry);
             self.wait_for_tasks();
             registry = self.registry.lock().unwrap();
             let Registry { queue, node, .. } = &mut *registry;
-            let mut counted = early.unwrap_or_else(|| queue.pop_waited(&period, node));
-            if is_weak("generation") && counted.is_none() {
-                counted = queue
+            let mut covered = early.unwrap_or_else(|| queue.pop_waited(&wait, node));
+            if is_weak("generation") && covered.is_none() {
+                covered = queue
                     .begin_wait()
                     .and_then(|late| queue.pop_waited(&late, node));
             }
-            if let Some(at) = counted {
+            if let Some(at) = covered {
                 queue.set_optimized(at, node);
                 self.jump();
             }

@@ -7,8 +7,8 @@ mod chain;
 
 pub(crate) use chain::{
     Chain,
-    ChainIter, //
-    Summary,
+    ChainIter,
+    Summary, //
 };
 
 use crate::sys::flags::Flags;
