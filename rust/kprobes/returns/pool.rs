@@ -3,8 +3,8 @@
 //! The pool of return instances of a return probe, in place of C's `struct rethook`.
 //!
 //! A pool consists of blocks: memory for up to 47 return instances each, or 15 on 32-bit machines.
-//! The first 64 bytes are the block's own: only a CPU that takes or gives back an instance of
-//! the block, or gives the block up, writes to them. The instances follow, in the same allocation of
+//! The first 64 bytes are the block's own: only a CPU that takes or gives back an instance of the
+//! block, or gives the block up, writes to them. The instances follow, in the same allocation of
 //! `kvmalloc()`.
 //!
 //! A pool gets more blocks, and keeps them until it is freed. It is freed after its probe was
