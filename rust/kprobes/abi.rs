@@ -112,10 +112,10 @@ macro_rules! client_call {
 #[cfg(any(CONFIG_KRETPROBES, CONFIG_RUST_KPROBES_JPROBES))]
 pub(crate) use client_call;
 
-client_call!(register_kprobe(*mut bindings::kprobe) -> c_int = register::batch);
-client_call!(register_kprobes(*mut *mut bindings::kprobe, c_int) -> c_int = register::batch);
-client_call!(unregister_kprobe(*mut bindings::kprobe) = unregister::batch);
-client_call!(unregister_kprobes(*mut *mut bindings::kprobe, c_int) = unregister::batch);
+client_call!(register_kprobe(*mut bindings::kprobe) -> c_int = register::all);
+client_call!(register_kprobes(*mut *mut bindings::kprobe, c_int) -> c_int = register::all);
+client_call!(unregister_kprobe(*mut bindings::kprobe) = unregister::all);
+client_call!(unregister_kprobes(*mut *mut bindings::kprobe, c_int) = unregister::all);
 client_call!(disable_kprobe(*mut bindings::kprobe) -> c_int = enable::disable);
 client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 

@@ -162,30 +162,30 @@ pub(crate) unsafe trait Machine: Isa {
         function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<Self::ArchInsn, Refusal>;
 
     /// Writes a breakpoint at each instruction, at least one, and waits once until all CPUs see all
     /// of them.
-    fn arm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
+    fn arm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text_lock: &mut text::Lock);
 
     /// Restores each instruction, as [`arm`](Machine::arm) writes breakpoints.
-    fn disarm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text: &mut text::Lock);
+    fn disarm(points: &mut dyn Iterator<Item = &Self::ArchInsn>, text_lock: &mut text::Lock);
 
     /// Calls `write`, which writes text, and returns when every CPU sees the new text. The default
     /// is for back ends with a function `rust_kprobes_change_text()` in C.
     #[allow(dead_code)] // x86 does without.
-    fn change_text<F: FnMut(&mut text::Lock)>(write: F, text: &mut text::Lock) {
+    fn change_text<F: FnMut(&mut text::Lock)>(write: F, text_lock: &mut text::Lock) {
         /// # Safety
         ///
         /// `data` points to a function and the text lock, which nothing else uses meanwhile.
         unsafe extern "C" fn call<F: FnMut(&mut text::Lock)>(data: *mut c_void) -> c_int {
             // SAFETY: By the precondition, nothing else uses them.
-            let (write, text) = unsafe { &mut *data.cast::<(F, &mut text::Lock)>() };
-            write(text);
+            let (write, text_lock) = unsafe { &mut *data.cast::<(F, &mut text::Lock)>() };
+            write(text_lock);
             0
         }
-        let mut data = (write, text);
+        let mut data = (write, text_lock);
         // SAFETY: The function passes the pointer to `call`, once. The text lock also holds the
         // read lock of the CPUs.
         unsafe { bindings::rust_kprobes_change_text(Some(call::<F>), (&raw mut data).cast()) };
@@ -319,7 +319,7 @@ pub(crate) unsafe trait Jumps: Machine {
         _group: SplitGroup,
         _metadata: &impl TextMetadata,
         _read: ReadText<'_>,
-        _text: &mut text::Lock,
+        _text_lock: &mut text::Lock,
     ) -> Result<Self::BranchTargets, NoJump> {
         Ok(Self::BranchTargets::default())
     }
@@ -333,7 +333,7 @@ pub(crate) unsafe trait Jumps: Machine {
         prepared: &Self::ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<Self::Detour, NoJump>;
 
     /// Calls `found` with the target of each branch that leaves `piece`. Returns true if `piece`
@@ -348,7 +348,7 @@ pub(crate) unsafe trait Jumps: Machine {
         _image: TextRange,
         _read: ReadText<'_>,
         _found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
-        _text: &mut text::Lock,
+        _text_lock: &mut text::Lock,
     ) -> Result<bool, NoJump> {
         Ok(false)
     }
@@ -367,11 +367,11 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// Replaces breakpoints by jumps. The points are in the order of their addresses, and their
     /// hits are redirected to their detours already.
-    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock);
+    fn optimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock);
 
     /// Replaces jumps by breakpoints: writes all breakpoints, and once every CPU sees them,
     /// restores the other bytes.
-    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock);
+    fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock);
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.

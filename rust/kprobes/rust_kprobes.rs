@@ -39,7 +39,7 @@
 //! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
 //! | `recover_probed_instruction()` | `registry/recover.rs`: `recover_insn()` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `lifecycle/arming.rs` |
-//! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `batch_no_wait()` |
+//! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |
 //! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/gone.rs` |

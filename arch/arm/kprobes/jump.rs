@@ -105,7 +105,7 @@ unsafe impl Jumps for Arm {
         prepared: &ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
         let (code, to) = match &prepared.run {
             Run::Emulate(_, insn) => {
@@ -124,7 +124,7 @@ unsafe impl Jumps for Arm {
         let (reason, bytes) = (reason.map(NoJump::from), TextRange::with_len(at, 4)?);
         match reason.or_else(|| metadata.reserved_by(bytes)) {
             Some(no) => Err(no),
-            None => Ok(write(prepared, code, to, text)?),
+            None => Ok(write(prepared, code, to, text_lock)?),
         }
     }
 
@@ -132,17 +132,19 @@ unsafe impl Jumps for Arm {
         detour.slot.set_chain(chain);
     }
 
-    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+    fn optimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
         // SAFETY: A point with a jump has an instruction of four bytes; `change_text` calls this.
-        let write = |text: &mut _| points(&mut |at, _, to| unsafe { poke(at, &to.jump, text) });
-        Self::change_text(write, text);
+        let write =
+            |text_lock: &mut _| points(&mut |at, _, to| unsafe { poke(at, &to.jump, text_lock) });
+        Self::change_text(write, text_lock);
     }
 
-    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+    fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
         // SAFETY: As for `optimize`.
-        let write =
-            |text: &mut _| points(&mut |at, of, _| unsafe { poke(at, &of.breakpoint, text) });
-        Self::change_text(write, text);
+        let write = |text_lock: &mut _| {
+            points(&mut |at, of, _| unsafe { poke(at, &of.breakpoint, text_lock) })
+        };
+        Self::change_text(write, text_lock);
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
@@ -166,7 +168,12 @@ unsafe impl Jumps for Arm {
 
 /// Writes a detour, which calls no handler yet. `code` runs the instruction; `to` is the target of
 /// a branch.
-fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Result<Detour, Refusal> {
+fn write(
+    of: &ArchInsn,
+    code: [u32; 2],
+    to: u32,
+    text_lock: &mut text::Lock,
+) -> Result<Detour, Refusal> {
     let mut slot = DETOURS.take(of.at)?;
     let word = slot.chain_word().ok_or(Refusal::NoMemory)? as u32;
     let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
@@ -177,7 +184,7 @@ fn write(of: &ArchInsn, code: [u32; 2], to: u32, text: &mut text::Lock) -> Resul
     let rest = [code[0], code[1], next, at, word, entry, to].map(u32::to_le_bytes);
     let code = Code::EMPTY.then(&saves)?.then(rest.as_flattened())?;
     // SAFETY: The slot was taken above, and has room for a detour.
-    unsafe { poke(slot.at(), code.bytes(), text) };
+    unsafe { poke(slot.at(), code.bytes(), text_lock) };
     let jump = copy::jump(of.at, slot.at(), of.condition)?;
     slot.set_ends_in_jump();
     slot.set_chain(None);

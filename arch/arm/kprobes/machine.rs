@@ -126,17 +126,17 @@ unsafe impl Machine for Arm {
         function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<ArchInsn, Refusal> {
-        prepare::prepare(at, function, fixup, read, text)
+        prepare::prepare(at, function, fixup, read, text_lock)
     }
 
-    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |of| &of.breakpoint, text);
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |of| &of.breakpoint, text_lock);
     }
 
-    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |of| &of.original, text);
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |of| &of.original, text_lock);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -275,12 +275,13 @@ fn emulate(
 fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
     code: fn(&ArchInsn) -> &[u8; 4],
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) {
     let code = |of| code(of).get(..of.len() as usize).unwrap_or_default();
     // SAFETY: The code has the length of the point's instruction, and `change_text` calls this.
-    let write = |text: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text) });
-    Arm::change_text(write, text);
+    let write =
+        |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text_lock) });
+    Arm::change_text(write, text_lock);
 }
 
 /// Writes code.
@@ -289,7 +290,7 @@ fn poke_each(
 ///
 /// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
 /// the caller owns and no CPU executes yet.
-pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
     // SAFETY: By the precondition there is text of this length.
     unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };
 }

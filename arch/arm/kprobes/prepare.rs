@@ -93,12 +93,12 @@ pub(super) fn prepare(
     function: TextRange,
     fixup: bool,
     read: ReadText<'_>,
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(Arm::STATE, at, read)?;
     let exec = insn.classify()?;
     exclusive::check(Arm::STATE, at, function, read)?;
-    let mut copy = || copy(at, &insn, fixup, text);
+    let mut copy = || copy(at, &insn, fixup, text_lock);
     let run = match exec {
         Exec::Copy => Run::Copy(copy()?),
         Exec::CopyOrEmulate(emulation) => Run::CopyOrEmulate(copy()?, emulation),
@@ -116,17 +116,22 @@ pub(super) fn prepare(
 }
 
 /// Writes the copies of an instruction.
-fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
+fn copy(
+    at: TextAddr,
+    insn: &Insn,
+    fixup: bool,
+    text_lock: &mut text::Lock,
+) -> Result<Slot, Refusal> {
     // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
     let boosts = !fixup && COPIES.may_end_in_jump();
     let mut slot = COPIES.take(at)?;
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
         // SAFETY: The slot was taken above, and has room for both copies.
-        unsafe { machine::poke(slot.jump_copy(), boosted.bytes(), text) };
+        unsafe { machine::poke(slot.jump_copy(), boosted.bytes(), text_lock) };
         slot.set_ends_in_jump();
     }
     // SAFETY: As above.
-    unsafe { machine::poke(slot.at(), insn.stepped()?.bytes(), text) };
+    unsafe { machine::poke(slot.at(), insn.stepped()?.bytes(), text_lock) };
     Ok(slot)
 }

@@ -99,7 +99,7 @@ pub(crate) struct Detour {
 
 impl Detour {
     /// Writes the detour of `insn` at `at`. The detour calls no handler yet.
-    fn of(at: TextAddr, insn: &Insn, text: &mut text::Lock) -> Result<Self, Refusal> {
+    fn of(at: TextAddr, insn: &Insn, text_lock: &mut text::Lock) -> Result<Self, Refusal> {
         let mut slot = DETOURS.take(at)?;
         let word = slot.chain_word().ok_or(Refusal::NoMemory)?;
         let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
@@ -119,7 +119,7 @@ impl Detour {
         let shown = at.after(S390::TRAP_IP_OFFSET)?.get().to_be_bytes();
         let code = code.then(&GAP)?.then(&shown)?.then(&word.to_be_bytes())?;
         // SAFETY: The slot was taken above, and has room for a detour.
-        unsafe { poke(slot.at(), code.bytes(), text) };
+        unsafe { poke(slot.at(), code.bytes(), text_lock) };
         slot.set_ends_in_jump();
         slot.set_chain(None);
         Ok(Self {
@@ -148,7 +148,7 @@ unsafe impl Jumps for S390 {
         prepared: &ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
         let bytes = TextRange::with_len(at, prepared.len.into())?;
         let may_fault = [at, prepared.next()]
@@ -173,7 +173,7 @@ unsafe impl Jumps for S390 {
         let reason = reason.map(NoJump::from);
         match reason.or_else(|| metadata.reserved_by(bytes)) {
             Some(no) => Err(no),
-            None => Ok(Detour::of(at, &insn, text)?),
+            None => Ok(Detour::of(at, &insn, text_lock)?),
         }
     }
 
@@ -181,14 +181,14 @@ unsafe impl Jumps for S390 {
         detour.slot.set_chain(chain);
     }
 
-    fn optimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        write_each(points, |detour| &detour.jump, TAIL, text);
-        write_each(points, |detour| &detour.jump, HEAD, text);
+    fn optimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
+        write_each(points, |detour| &detour.jump, TAIL, text_lock);
+        write_each(points, |detour| &detour.jump, HEAD, text_lock);
     }
 
-    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
-        write_each(points, |_| &BREAKPOINT, HEAD, text);
-        write_each(points, |detour| &detour.overwritten, TAIL, text);
+    fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
+        write_each(points, |_| &BREAKPOINT, HEAD, text_lock);
+        write_each(points, |detour| &detour.overwritten, TAIL, text_lock);
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
@@ -221,15 +221,15 @@ fn write_each(
     points: ForEachPoint<'_, S390>,
     code: fn(&Detour) -> &[u8],
     part: Range<usize>,
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) {
-    let write = |text: &mut _| {
+    let write = |text_lock: &mut _| {
         points(&mut |at, _, detour| {
             let code = code(detour).get(part.clone()).unwrap_or_default();
             let at = at.get().wrapping_add(part.start as u64);
             // SAFETY: The point is at an instruction of `LEN` bytes, and `change_text` calls this.
-            unsafe { poke(TextAddr::new(at), code, text) };
+            unsafe { poke(TextAddr::new(at), code, text_lock) };
         });
     };
-    S390::change_text(write, text);
+    S390::change_text(write, text_lock);
 }

@@ -93,17 +93,17 @@ unsafe impl Machine for S390 {
         _function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<ArchInsn, Refusal> {
-        prepare::prepare(at, fixup, read, text)
+        prepare::prepare(at, fixup, read, text_lock)
     }
 
-    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |_| &BREAKPOINT, text);
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |_| &BREAKPOINT, text_lock);
     }
 
-    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |prepared| &prepared.first, text);
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |prepared| &prepared.first, text_lock);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -216,11 +216,12 @@ fn offset_in_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
 fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
     halfword: fn(&ArchInsn) -> &[u8; 2],
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) {
     // SAFETY: A point is at the first halfword of an instruction, and `change_text` calls this.
-    let write = |text: &mut _| points.for_each(|of| unsafe { poke(of.at, halfword(of), text) });
-    S390::change_text(write, text);
+    let write =
+        |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, halfword(of), text_lock) });
+    S390::change_text(write, text_lock);
 }
 
 /// Writes code.
@@ -229,7 +230,7 @@ fn poke_each(
 ///
 /// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
 /// the caller owns and no CPU executes yet.
-pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: By the precondition there is text of this length.
     unsafe { bindings::__s390_kernel_write(place, code.as_ptr().cast(), code.len()) };

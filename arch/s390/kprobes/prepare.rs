@@ -79,7 +79,7 @@ pub(super) fn prepare(
     at: TextAddr,
     fixup: bool,
     read: ReadText<'_>,
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
     let insn = Insn::read(at, read)?;
     let exec = insn.classify(at, read)?;
@@ -96,13 +96,13 @@ pub(super) fn prepare(
         Exec::Copy | Exec::StoresByte { .. } => Run::Copy,
     };
     let slot = match (&run, insn.probing_access()) {
-        (Run::Copy, _) => Some(copy(at, &insn, fixup, text)?),
+        (Run::Copy, _) => Some(copy(at, &insn, fixup, text_lock)?),
         (_, Some(access)) => {
             let slot = COPIES.take(at)?;
             let access = access.get(..insn.len()).unwrap_or_default();
             let code = Code::EMPTY.then(access)?.then(&BREAKPOINT)?;
             // SAFETY: The slot was taken above, and has room for the code.
-            unsafe { machine::poke(slot.at(), code.bytes(), text) };
+            unsafe { machine::poke(slot.at(), code.bytes(), text_lock) };
             Some(slot)
         }
         _ => None,
@@ -124,7 +124,12 @@ pub(super) fn is_percpu_register(at: u64) -> bool {
 }
 
 /// Writes the copies of an instruction.
-fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result<Slot, Refusal> {
+fn copy(
+    at: TextAddr,
+    insn: &Insn,
+    fixup: bool,
+    text_lock: &mut text::Lock,
+) -> Result<Slot, Refusal> {
     let len = insn.len();
     // Fault handlers see the faults of stepped copies only. A fault may leave the PSW after the
     // instruction, so the exception table may have that address instead.
@@ -143,10 +148,10 @@ fn copy(at: TextAddr, insn: &Insn, fixup: bool, text: &mut text::Lock) -> Result
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, end)?;
         let boosted = moved(second)?.then(&back.bytes())?;
         // SAFETY: The slot was taken above, and has room for both copies.
-        unsafe { machine::poke(second, boosted.bytes(), text) };
+        unsafe { machine::poke(second, boosted.bytes(), text_lock) };
         slot.set_ends_in_jump();
     }
     // SAFETY: As above.
-    unsafe { machine::poke(slot.at(), stepped.bytes(), text) };
+    unsafe { machine::poke(slot.at(), stepped.bytes(), text_lock) };
     Ok(slot)
 }

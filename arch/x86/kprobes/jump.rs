@@ -74,7 +74,7 @@ pub(crate) struct Detour {
 
 impl Detour {
     /// Writes the detour of a region. The detour calls no handler yet.
-    fn of(region: &Region, text: &mut text::Lock) -> Result<Self, NoJump> {
+    fn of(region: &Region, text_lock: &mut text::Lock) -> Result<Self, NoJump> {
         let at = region.at();
         if !DETOURS.may_end_in_jump() {
             return Err(NoJump::from(NoJumpReason::DetoursWait));
@@ -87,7 +87,7 @@ impl Detour {
         // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
         slot.set_first_word((at.get() & u64::from(u32::MAX) | lengths << u32::BITS) as usize);
-        poke::write_slot(&mut slot, 0, &code, text);
+        poke::write_slot(&mut slot, 0, &code, text_lock);
         slot.set_ends_in_jump();
         slot.set_chain(None);
         let detour = Self {
@@ -171,7 +171,7 @@ unsafe impl Jumps for X86 {
         group: SplitGroup,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        _text: &mut text::Lock,
+        _text_lock: &mut text::Lock,
     ) -> Result<KVVec<Branch>, NoJump> {
         let mut targets = KVVec::new();
         let indirect = indirect(metadata.image());
@@ -190,9 +190,12 @@ unsafe impl Jumps for X86 {
         _prepared: &ArchInsn,
         metadata: &impl TextMetadata,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
-        Detour::of(&Region::of(at, function, targets, metadata, read)?, text)
+        Detour::of(
+            &Region::of(at, function, targets, metadata, read)?,
+            text_lock,
+        )
     }
 
     fn branches_out_of(
@@ -200,7 +203,7 @@ unsafe impl Jumps for X86 {
         image: TextRange,
         read: ReadText<'_>,
         found: &mut dyn FnMut(TextAddr) -> Result<(), NoJump>,
-        _text: &mut text::Lock,
+        _text_lock: &mut text::Lock,
     ) -> Result<bool, NoJump> {
         branch_targets::branches_out_of(piece, indirect(image), read, found)
     }
@@ -214,7 +217,7 @@ unsafe impl Jumps for X86 {
         prepared.redirect(copied);
     }
 
-    fn optimize(points: ForEachPoint<'_, Self>, _text: &mut text::Lock) {
+    fn optimize(points: ForEachPoint<'_, Self>, _text_lock: &mut text::Lock) {
         points(&mut |at, _, detour| {
             // `Detour::of` has made this jump, too.
             let Ok(jump) = detour.jump(at) else {
@@ -230,19 +233,19 @@ unsafe impl Jumps for X86 {
         unsafe { bindings::smp_text_poke_batch_finish() };
     }
 
-    fn unoptimize(points: ForEachPoint<'_, Self>, text: &mut text::Lock) {
+    fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
         let mut any = false;
         points(&mut |at, _, _| {
             // SAFETY: The point has a jump, whose first byte is at `at`.
-            unsafe { poke::write(at, &[encode::INT3], text) };
+            unsafe { poke::write(at, &[encode::INT3], text_lock) };
             any = true;
         });
         if !any {
             return;
         }
-        poke::synchronize(text);
-        points(&mut |at, _, detour| restore(at, detour, text));
-        poke::synchronize(text);
+        poke::synchronize(text_lock);
+        points(&mut |at, _, detour| restore(at, detour, text_lock));
+        poke::synchronize(text_lock);
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
@@ -270,12 +273,12 @@ unsafe impl Jumps for X86 {
 }
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
-fn restore(at: TextAddr, detour: &Detour, text: &mut text::Lock) {
+fn restore(at: TextAddr, detour: &Detour, text_lock: &mut text::Lock) {
     let (Some((_, tail)), Ok(after)) = (detour.overwritten.split_first(), at.after(1)) else {
         return;
     };
     // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
-    unsafe { poke::write(after, tail, text) };
+    unsafe { poke::write(after, tail, text_lock) };
     if let Ok(jump) = detour.jump(at) {
         let mut now = detour.overwritten;
         now[0] = encode::INT3;

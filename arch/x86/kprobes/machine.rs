@@ -147,17 +147,17 @@ unsafe impl Machine for X86 {
         _function: TextRange,
         fixup: bool,
         read: ReadText<'_>,
-        text: &mut text::Lock,
+        text_lock: &mut text::Lock,
     ) -> Result<ArchInsn, Refusal> {
-        prepare::prepare(at, fixup, read, text)
+        prepare::prepare(at, fixup, read, text_lock)
     }
 
-    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |prepared| (prepared.first, encode::INT3), text);
+    fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |prepared| (prepared.first, encode::INT3), text_lock);
     }
 
-    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text: &mut text::Lock) {
-        poke_each(points, |prepared| (encode::INT3, prepared.first), text);
+    fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
+        poke_each(points, |prepared| (encode::INT3, prepared.first), text_lock);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -273,15 +273,15 @@ fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
 fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
     change: fn(&ArchInsn) -> (u8, u8),
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) {
     for prepared in points {
         let (before, after) = change(prepared);
         // SAFETY: An instruction starts at its address. Its text is there: the notifier of a module
         // that goes locks the registry, and marks the points as gone. They are not written then.
-        unsafe { poke::write_byte(prepared.at, before, after, text) };
+        unsafe { poke::write_byte(prepared.at, before, after, text_lock) };
     }
-    poke::synchronize(text);
+    poke::synchronize(text_lock);
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]

@@ -18,9 +18,9 @@ use kernel::bindings;
 /// # Safety
 ///
 /// As for [`write()`].
-pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text: &mut text::Lock) {
+pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text_lock: &mut text::Lock) {
     // SAFETY: By the precondition.
-    unsafe { write(at, &[after], text) };
+    unsafe { write(at, &[after], text_lock) };
     tell_perf(at, &[before], &[after]);
 }
 
@@ -30,7 +30,7 @@ pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text: &mut 
 ///
 /// The bytes are those of a probed instruction, of the jump in its place, or of a slot. They stay
 /// while the text is locked.
-pub(super) unsafe fn write(at: TextAddr, code: &[u8], _text: &mut text::Lock) {
+pub(super) unsafe fn write(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
     let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
     // SAFETY: The bytes are text, by the precondition, and `text_mutex` is locked.
     unsafe { bindings::text_poke(place, code.as_ptr().cast(), code.len()) };
@@ -45,14 +45,14 @@ pub(super) fn tell_perf(at: TextAddr, before: &[u8], after: &[u8]) {
 }
 
 /// Writes code to a slot that no CPU executes yet, `offset` bytes from its start, and tells perf.
-pub(super) fn write_slot(slot: &mut Slot, offset: usize, code: &Code, text: &mut text::Lock) {
+pub(super) fn write_slot(slot: &mut Slot, offset: usize, code: &Code, text_lock: &mut text::Lock) {
     let at = TextAddr::new(slot.at().get().wrapping_add(offset as u64));
     // No code is longer than the part of the slot from `offset` on. If it were, it would be cut.
     let room = SLOT_LEN.saturating_sub(offset).min(code.bytes().len());
     let code = code.bytes().get(..room).unwrap_or_default();
     tell_perf(at, &[], code);
     // SAFETY: The bytes are in the slot, which is the caller's.
-    unsafe { write(at, code, text) };
+    unsafe { write(at, code, text_lock) };
 }
 
 /// Tells perf that `len` bytes of a slot's code, `offset` bytes from its start, will be freed.
@@ -65,7 +65,7 @@ pub(super) fn tell_perf_freed(slot: &Slot, offset: usize, len: usize) {
 }
 
 /// Waits until every CPU sees the new text, and has left the traps that began before.
-pub(super) fn synchronize(_text: &mut text::Lock) {
+pub(super) fn synchronize(_text_lock: &mut text::Lock) {
     // SAFETY: The text lock also holds the read lock of the CPUs.
     unsafe { bindings::smp_text_poke_sync_each_cpu() };
 }

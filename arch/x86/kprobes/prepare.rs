@@ -117,7 +117,7 @@ pub(super) fn prepare(
     at: TextAddr,
     fixup: bool,
     read: ReadText<'_>,
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
     let insn = read_insn(at, read)?;
     if restrict::call_check_trap(&insn, at).is_some_and(text::is_cfi_trap) {
@@ -132,7 +132,7 @@ pub(super) fn prepare(
             let mut slot = COPIES.take(at)?;
             let load = relocate::probing_load(&insn, at, slot.at())?;
             copy_len = load.bytes().len() as u8;
-            poke::write_slot(&mut slot, 0, &load.then(&[encode::INT3])?, text);
+            poke::write_slot(&mut slot, 0, &load.then(&[encode::INT3])?, text_lock);
             (Some(op), Some(slot))
         }
         Exec::Emulate(op) => match emulate::resolve(op, next) {
@@ -154,9 +154,9 @@ pub(super) fn prepare(
                 boosted = Some(copy.then(jump.bytes())?);
                 slot.set_ends_in_jump();
             }
-            poke::write_slot(&mut slot, 0, &step, text);
+            poke::write_slot(&mut slot, 0, &step, text_lock);
             if let Some(boosted) = boosted {
-                poke::write_slot(&mut slot, COPY_LEN, &boosted, text);
+                poke::write_slot(&mut slot, COPY_LEN, &boosted, text_lock);
             }
             (None, Some(slot))
         }

@@ -4,8 +4,8 @@
 //! `hit/jprobe.rs` handles the trap at its end.
 
 use super::{
-    batch,
-    unregister_batch, //
+    register_all,
+    unregister_all, //
 };
 use crate::{
     abi::{
@@ -16,10 +16,10 @@ use crate::{
     sys::prelude::*, //
 };
 
-client_call!(register_jprobe(*mut bindings::jprobe) -> c_int = batch);
-client_call!(register_jprobes(*mut *mut bindings::jprobe, c_int) -> c_int = batch);
-client_call!(unregister_jprobe(*mut bindings::jprobe) = unregister_batch);
-client_call!(unregister_jprobes(*mut *mut bindings::jprobe, c_int) = unregister_batch);
+client_call!(register_jprobe(*mut bindings::jprobe) -> c_int = register_all);
+client_call!(register_jprobes(*mut *mut bindings::jprobe, c_int) -> c_int = register_all);
+client_call!(unregister_jprobe(*mut bindings::jprobe) = unregister_all);
+client_call!(unregister_jprobes(*mut *mut bindings::jprobe, c_int) = unregister_all);
 
 /// Tells the hit path that the probe on a function's entry is a jprobe's: a hit with this pre
 /// handler continues in the jprobe's handler. A hit by a jump cannot.

@@ -28,7 +28,7 @@ use crate::{
 type JprobePtr = Option<&'static Jprobe>;
 
 /// Registers all jprobes, or none.
-fn batch(clients: &[JprobePtr]) -> Result<(), Refusal> {
+fn register_all(clients: &[JprobePtr]) -> Result<(), Refusal> {
     register::all_or_none(Jprobe::probes(clients), &mut |points, number, addr| {
         let jprobe = clients.get(number).copied().flatten();
         check(points, jprobe.ok_or(Refusal::NoProbe)?, addr)
@@ -36,8 +36,8 @@ fn batch(clients: &[JprobePtr]) -> Result<(), Refusal> {
 }
 
 /// Unregisters all jprobes.
-fn unregister_batch(clients: &[JprobePtr]) {
-    unregister::batch(Jprobe::probes(clients));
+fn unregister_all(clients: &[JprobePtr]) {
+    unregister::all(Jprobe::probes(clients));
 }
 
 /// Checks a jprobe before the probe on the entry is registered.

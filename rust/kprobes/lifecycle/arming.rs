@@ -29,14 +29,14 @@ use crate::{
 use kernel::prelude::*;
 
 /// The points whose breakpoints a chunk of a registration writes, and its symbol cache.
-pub(super) struct Batch {
+pub(super) struct ToArm {
     pub(super) addresses: KVec<u64>,
     /// The symbols that the chunk has looked up.
     pub(super) cache: SymbolCache,
 }
 
-impl Batch {
-    /// Returns a batch with room for `count` points.
+impl ToArm {
+    /// Returns a list with room for `count` points.
     pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
             addresses: KVec::with_capacity(count, GFP_KERNEL)?,
@@ -51,8 +51,8 @@ impl Batch {
         change.cache = self.cache;
         let points = change.points;
         let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
-        let to_arm = |point: &PointRef<'_>| point.armed.get() == Armed::No && point.is_wanted();
-        let unarmed = || all().filter_map(|at| points.get(at)).filter(to_arm);
+        let is_unarmed = |point: &PointRef<'_>| point.armed.get() == Armed::No && point.is_wanted();
+        let unarmed = || all().filter_map(|at| points.get(at)).filter(is_unarmed);
         change.remove_jumps_over(&mut unarmed());
         change.arm_breakpoints(&mut unarmed());
         change.try_to_optimize(&mut all().filter_map(|at| points.get(at)));
@@ -76,8 +76,8 @@ impl Change<'_> {
         });
         let mut breakpoints = breakpoints.peekable();
         if breakpoints.peek().is_some() {
-            let text = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::arm(&mut breakpoints, text);
+            let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
+            Arch::arm(&mut breakpoints, text_lock);
         }
     }
 
@@ -94,8 +94,8 @@ impl Change<'_> {
         });
         let mut breakpoints = breakpoints.peekable();
         if breakpoints.peek().is_some() {
-            let text = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::disarm(&mut breakpoints, text);
+            let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
+            Arch::disarm(&mut breakpoints, text_lock);
         }
     }
 

@@ -15,7 +15,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
-    arming::Batch,
+    arming::ToArm,
     check,
     unregister,
     ProbePtr,
@@ -41,14 +41,14 @@ use crate::{
 pub(crate) type Begin<'a> = dyn FnMut(&Points, usize, ProbeAddr) -> Result<(), Refusal> + 'a;
 
 /// Registers all probes, or none.
-pub(crate) fn batch(clients: &[ProbePtr]) -> Result<(), Refusal> {
+pub(crate) fn all(clients: &[ProbePtr]) -> Result<(), Refusal> {
     all_or_none(clients, &mut |_, _, _| Ok(()))
 }
 
 /// Registers all probes, or none.
 pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result<(), Refusal> {
     up_to_refused(clients, begin).map_err(|(count, refusal)| {
-        unregister::batch(clients.get(..count).unwrap_or_default());
+        unregister::all(clients.get(..count).unwrap_or_default());
         refusal
     })
 }
@@ -65,15 +65,15 @@ pub(crate) fn up_to_refused(
         // Points whose text was freed. They are freed after the registry is unlocked.
         let mut replaced = Retired::new();
         let registry = &mut *Registry::lock();
-        let mut batch = Batch::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
+        let mut to_arm = ToArm::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
         for client in chunk {
             let probe = client.ok_or((done, Refusal::NoProbe))?;
             let target = probe.target();
-            let addr = target.and_then(|target| check::resolve(target, &mut batch.cache));
+            let addr = target.and_then(|target| check::resolve(target, &mut to_arm.cache));
             let found = addr.as_ref().ok().map(|addr| addr.at);
             let registered = addr.and_then(|addr| {
                 begin(&registry.points, done, addr)?;
-                register_one(registry, probe, addr, &mut batch, &mut replaced)
+                register_one(registry, probe, addr, &mut to_arm, &mut replaced)
             });
             if let Err(refusal) = registered {
                 registry.refused.note(Refused::new(probe, found, refusal));
@@ -81,7 +81,7 @@ pub(crate) fn up_to_refused(
             }
             done += 1;
         }
-        batch.arm(registry);
+        to_arm.arm(registry);
     }
     Ok(())
 }
@@ -91,18 +91,18 @@ fn register_one(
     registry: &mut Registry,
     probe: &'static Probe,
     addr: ProbeAddr,
-    batch: &mut Batch,
+    to_arm: &mut ToArm,
     replaced: &mut Retired<Point>,
 ) -> Result<(), Refusal> {
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
-    let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut batch.cache)?;
+    let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut to_arm.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
         let inserted = registry.points.insert(addr.at, point, replaced);
         inserted.inspect_err(|_| probe.reset_list())?;
-        batch.cache.note_start(addr.at);
+        to_arm.cache.note_start(addr.at);
     }
-    arm_or_defer(registry, addr.at, probe, batch)
+    arm_or_defer(registry, addr.at, probe, to_arm)
         .inspect_err(|_| unregister::undo_registration(registry, probe))
 }
 
@@ -184,20 +184,20 @@ fn prepare_insn(
         return Ok(PointKind::Ftrace);
     };
     let points = change.points;
-    let text = change.text_lock.get_or_insert_with(text::Lock::new);
+    let text_lock = change.text_lock.get_or_insert_with(text::Lock::new);
     let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
     Arch::check_boundary(start, at, &mut read)?;
-    let prepared = Arch::prepare(at, function, text::has_fixup(at), &mut read, text)?;
+    let prepared = Arch::prepare(at, function, text::has_fixup(at), &mut read, text_lock)?;
     probe.set_opcode(Arch::opcode(&prepared));
     Ok(PointKind::Breakpoint(prepared))
 }
 
-/// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the batch.
+/// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the to_arm.
 fn arm_or_defer(
     registry: &mut Registry,
     at: TextAddr,
     probe: &Probe,
-    batch: &mut Batch,
+    to_arm: &mut ToArm,
 ) -> Result<(), Refusal> {
     let is_wanted = !registry.all_disarmed && probe.is_enabled();
     let mut change = registry.change();
@@ -205,7 +205,7 @@ fn arm_or_defer(
     match point.kind {
         _ if !is_wanted => Ok(()),
         PointKind::Ftrace => change.arm_by_ftrace(point),
-        PointKind::Breakpoint(_) => Ok(batch.addresses.push(at.get(), GFP_KERNEL)?),
+        PointKind::Breakpoint(_) => Ok(to_arm.addresses.push(at.get(), GFP_KERNEL)?),
     }
 }
 

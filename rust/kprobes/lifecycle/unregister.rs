@@ -25,8 +25,8 @@ use crate::{
 
 /// Unregisters all probes. As in C, a probe that is not registered only loses its address, which
 /// tells the client that the probe was not registered.
-pub(crate) fn batch(clients: &[ProbePtr]) {
-    let removed = batch_no_wait(clients);
+pub(crate) fn all(clients: &[ProbePtr]) {
+    let removed = all_no_wait(clients);
     if !clients.is_empty() {
         removed.wait();
     }
@@ -45,7 +45,7 @@ impl RemovedPoints {
 }
 
 /// Unregisters all probes. The caller waits for the hits that use the probes.
-pub(crate) fn batch_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
+pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
     let mut retired = Retired::new();
     for chunk in clients.chunks(CHUNK) {
         let registry = &mut *Registry::lock();

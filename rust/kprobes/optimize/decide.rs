@@ -143,8 +143,8 @@ impl Change<'_> {
         }
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
-        let leaving: FindBranches<'_> = &mut |piece, image, found, text| {
-            Arch::branches_out_of(piece, image, &mut read, found, text)
+        let leaving: FindBranches<'_> = &mut |piece, image, found, text_lock| {
+            Arch::branches_out_of(piece, image, &mut read, found, text_lock)
         };
         let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);
         let (cache, lock) = (&mut self.cache, &mut self.text_lock);
@@ -160,10 +160,11 @@ impl Change<'_> {
             }
         }
         let (image, last) = (image?, &mut cache.targets);
-        let text = lock.get_or_insert_with(text::Lock::new);
-        let targets = targets(last, &function, image, &mut read, text)?;
+        let text_lock = lock.get_or_insert_with(text::Lock::new);
+        let targets = targets(last, &function, image, &mut read, text_lock)?;
         let function = function.text;
-        let detour = Arch::make_detour(at, function, targets, prepared, image, &mut read, text)?;
+        let detour =
+            Arch::make_detour(at, function, targets, prepared, image, &mut read, text_lock)?;
         let node = Node::new();
         Ok(Jump { node, detour })
     }
@@ -175,12 +176,12 @@ fn targets<'a>(
     function: &Function,
     metadata: &impl TextMetadata,
     read: ReadText<'_>,
-    text: &mut text::Lock,
+    text_lock: &mut text::Lock,
 ) -> Result<&'a <Arch as Jumps>::BranchTargets, NoJump> {
     let (whole, group) = (function.text, function.group);
     let same = last.take().filter(|(last, _)| *last == whole);
     let found = || {
-        let targets = Arch::branch_targets(whole, group, metadata, read, text);
+        let targets = Arch::branch_targets(whole, group, metadata, read, text_lock);
         (whole, targets)
     };
     let (_, targets) = last.insert(same.unwrap_or_else(found));

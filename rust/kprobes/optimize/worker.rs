@@ -12,7 +12,7 @@ use super::remove::{
 use crate::{
     model::opt_state::Wait,
     registry::{
-        optimizer::BATCH,
+        optimizer::MAX_READY,
         prelude::*, //
     },
     sys::{
@@ -44,14 +44,14 @@ pub(crate) fn pass() {
     }
 }
 
-/// Writes the jumps of up to [`BATCH`] points whose wait is over. Returns whether there may be
+/// Writes the jumps of up to [`MAX_READY`] points whose wait is over. Returns whether there may be
 /// more.
 fn write_jumps(wait: &Wait) -> bool {
     let Registry {
         points, optimizer, ..
     } = &mut *Registry::lock();
     let mut count = 0;
-    while let Some(ready) = optimizer.batch.get_mut(count) {
+    while let Some(room) = optimizer.ready.get_mut(count) {
         let Some(at) = optimizer.queue.pop_waited(wait, points) else {
             break;
         };
@@ -63,13 +63,13 @@ fn write_jumps(wait: &Wait) -> bool {
         if optimizer.allowed && points.may_jump(point) {
             optimizer.queue.set_optimized(at, points);
             points.count_jumps(1);
-            *ready = at.get();
+            *room = at.get();
             count += 1;
         } else {
             undo_redirect(point);
         }
     }
-    let ready = optimizer.batch.get_mut(..count).unwrap_or_default();
+    let ready = optimizer.ready.get_mut(..count).unwrap_or_default();
     if ready.is_empty() {
         return false;
     }
@@ -77,7 +77,7 @@ fn write_jumps(wait: &Wait) -> bool {
     let addresses = || ready.iter().map(|&at| TextAddr::new(at));
     let detours = |each: &mut Each<'_>| points.each_detour(&mut addresses(), each);
     Arch::optimize(&detours, &mut text::Lock::new());
-    count == BATCH
+    count == MAX_READY
 }
 
 /// Queues all points that may have a jump.

@@ -72,7 +72,7 @@ pub(crate) type LastTargets = Option<(TextRange, Result<<Arch as Jumps>::BranchT
 
 /// The most jumps that are written before the registry is unlocked for others. The kernel's text
 /// poking writes as many at once.
-pub(crate) const BATCH: usize = 256;
+pub(crate) const MAX_READY: usize = 256;
 
 /// The optimizer's state.
 pub(crate) struct Optimizer {
@@ -87,7 +87,7 @@ pub(crate) struct Optimizer {
     /// noted.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.
-    pub(crate) batch: [u64; BATCH],
+    pub(crate) ready: [u64; MAX_READY],
 }
 
 impl Optimizer {
@@ -97,6 +97,6 @@ impl Optimizer {
         allowed: false,
         retry_after_shortage: false,
         temporary: KVec::new(),
-        batch: [0; BATCH],
+        ready: [0; MAX_READY],
     };
 }

@@ -13,8 +13,8 @@ use crate::{
     sys::probe::from_c, //
 };
 
-client_call!(register_kretprobe(*mut bindings::kretprobe) -> c_int = register::batch);
-client_call!(register_kretprobes(*mut *mut bindings::kretprobe, c_int) -> c_int = register::batch);
+client_call!(register_kretprobe(*mut bindings::kretprobe) -> c_int = register::all);
+client_call!(register_kretprobes(*mut *mut bindings::kretprobe, c_int) -> c_int = register::all);
 client_call!(unregister_kretprobe(*mut bindings::kretprobe) = register::unregister);
 client_call!(unregister_kretprobes(*mut *mut bindings::kretprobe, c_int) = register::unregister);
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Registers all return probes, or none.
-pub(super) fn batch(clients: &[ReturnProbePtr]) -> Result<(), Refusal> {
+pub(super) fn all(clients: &[ReturnProbePtr]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::probes(clients);
     let done = register::up_to_refused(entries, &mut |points, number, addr| {
@@ -65,7 +65,7 @@ fn prepare(points: &Points, probe: &'static ReturnProbe, addr: ProbeAddr) -> Res
 /// hit that began before and finds that the pool was given up is counted in `nmissed`. After the
 /// grace period no handler runs.
 pub(super) fn unregister(clients: &[ReturnProbePtr]) {
-    let removed = unregister::batch_no_wait(ReturnProbe::probes(clients));
+    let removed = unregister::all_no_wait(ReturnProbe::probes(clients));
     let probes = clients.iter().flatten();
     probes.for_each(|probe| probe.leave_pool());
     if !clients.is_empty() {

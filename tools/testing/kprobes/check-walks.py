@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Where a walk begins, the most files, and where it stops.
 WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
                                '.remove_jumps_over .consider .remove_jumps .note recover_from_jump '
-                               'unregister::batch unregister::undo_registration'),
+                               'unregister::all unregister::undo_registration'),
          'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'inner_trap jprobe::enter'),
          'unregister': ('rust/kprobes/abi.rs', 'unregister_kprobe', 8,
                         '.remove_jumps .forget .reconsider')}

@@ -20,8 +20,8 @@ static IMAGES: SetOnce<Images> = SetOnce::new();
 fn metadata() -> Result<&'static Image, NoJump> {
     if IMAGES.as_ref().is_none() {
         let mut images = Images::EMPTY;
-        let leaving = &mut |piece, image, found: OnTarget<'_>, text: &mut text::Lock| {
-            X86::branches_out_of(piece, image, &mut text::read, found, text)
+        let leaving = &mut |piece, image, found: OnTarget<'_>, text_lock: &mut text::Lock| {
+            X86::branches_out_of(piece, image, &mut text::read, found, text_lock)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
         images.with_branch_targets(None, at, &mut None, Some(leaving))?;
@@ -117,16 +117,19 @@ mod cases {
             // What room for a call to ftrace comes first is not to be probed so.
             let place = at.after(5)?;
             if number % 64 == 0 && function.contains(place) {
-                let mut text = text::Lock::new();
+                let mut text_lock = text::Lock::new();
                 let read = &mut text::read;
-                let prepared = X86::prepare(place, function, false, read, &mut text);
+                let prepared = X86::prepare(place, function, false, read, &mut text_lock);
                 if let Ok(prepared) = prepared {
                     let read = &mut text::read;
                     let group = symbol::split_group(c"");
-                    let targets = X86::branch_targets(function, group, metadata, read, &mut text);
+                    let targets =
+                        X86::branch_targets(function, group, metadata, read, &mut text_lock);
                     let detour = targets.and_then(|targets| {
-                        let text = &mut text;
-                        X86::make_detour(place, function, &targets, &prepared, metadata, read, text)
+                        let text_lock = &mut text_lock;
+                        X86::make_detour(
+                            place, function, &targets, &prepared, metadata, read, text_lock,
+                        )
                     });
                     made[usize::from(detour.is_ok())] += 1;
                 }
