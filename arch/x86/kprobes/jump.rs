@@ -66,6 +66,8 @@ const _: () = assert!(layout::MAX_LEN <= SLOT_LEN);
 /// A detour.
 pub(crate) struct Detour {
     slot: Slot,
+    /// The jump to the detour.
+    jump: [u8; encode::JUMP_LEN],
     /// The bytes that the jump overwrites.
     overwritten: [u8; encode::JUMP_LEN],
     /// The length of the detour.
@@ -83,6 +85,8 @@ impl Detour {
         let word = slot.chain_word().ok_or(NoJumpReason::NoMemory)?;
         let common = (&raw const bindings::rust_kprobes_detour).addr() as u64;
         let code = layout::DetourWriter::of(region, slot.at(), word, TextAddr::new(common))?;
+        let entry = slot.at().after(layout::ENTRY);
+        let jump = layout::jump(at, entry.map_err(|_| NoJumpReason::TooFar.at(at))?)?;
         // The first word of the slot has the lower half of the probed address (the upper half is
         // all ones) and the lengths of the instructions.
         let lengths = u64::from(InsnMap::of(region).0);
@@ -90,20 +94,13 @@ impl Detour {
         poke::write_slot(&mut slot, 0, &code, text_lock);
         slot.set_ends_in_jump();
         slot.set_chain(None);
-        let detour = Self {
+        Ok(Self {
             slot,
+            jump: *jump.bytes().first_chunk().ok_or(NoJumpReason::NearEnd)?,
             // A region covers the jump.
             overwritten: *region.bytes().first_chunk().ok_or(NoJumpReason::NearEnd)?,
             len: code.bytes().len() as u8,
-        };
-        // `optimize` can write the jump.
-        detour.jump(at).map(|_| detour)
-    }
-
-    /// Returns the jump from `at` to the detour.
-    fn jump(&self, at: TextAddr) -> Result<Code, NoJump> {
-        let entry = self.slot.at().after(layout::ENTRY);
-        layout::jump(at, entry.map_err(|_| NoJumpReason::TooFar.at(at))?)
+        })
     }
 }
 
@@ -219,12 +216,8 @@ unsafe impl Jumps for X86 {
 
     fn optimize(points: ForEachPoint<'_, Self>, _text_lock: &mut text::Lock) {
         points(&mut |at, _, detour| {
-            // `Detour::of` has made this jump, too.
-            let Ok(jump) = detour.jump(at) else {
-                return;
-            };
             let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-            let (from, len) = (jump.bytes().as_ptr().cast(), jump.bytes().len());
+            let (from, len) = (detour.jump.as_ptr().cast(), detour.jump.len());
             // SAFETY: `text_mutex` is locked; the jump is one instruction, and `at` is a probe
             // point whose region was checked.
             unsafe { bindings::smp_text_poke_batch_add(place, from, len, core::ptr::null()) };
@@ -274,16 +267,13 @@ unsafe impl Jumps for X86 {
 
 /// Restores the bytes after the breakpoint at `at`, after all CPUs were synchronized.
 fn restore(at: TextAddr, detour: &Detour, text_lock: &mut text::Lock) {
-    let (Some((_, tail)), Ok(after)) = (detour.overwritten.split_first(), at.after(1)) else {
-        return;
-    };
+    let [_, tail @ ..] = &detour.overwritten;
+    let after = TextAddr::new(at.get().wrapping_add(1));
     // SAFETY: The bytes are the tail of a jump whose first byte is a breakpoint.
     unsafe { poke::write(after, tail, text_lock) };
-    if let Ok(jump) = detour.jump(at) {
-        let mut now = detour.overwritten;
-        now[0] = encode::INT3;
-        poke::tell_perf(at, jump.bytes(), &now);
-    }
+    let mut now = detour.overwritten;
+    now[0] = encode::INT3;
+    poke::tell_perf(at, &detour.jump, &now);
 }
 
 /// Returns the target of a jump in a detour.
