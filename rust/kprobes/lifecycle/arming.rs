@@ -140,9 +140,9 @@ impl Change<'_> {
         let changes = |probe: &Probe| probe.is_enabled() && probe.has_post_or_jprobe();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
-                let ipmodify = point.probes.has_post_or_jprobe();
-                self.ftrace.add(point.at, ipmodify)?;
-                point.armed.set(Armed::by_ftrace(ipmodify));
+                let armed = Armed::by_ftrace(point.probes.has_post_or_jprobe());
+                self.ftrace.add(point.at, armed)?;
+                point.armed.set(armed);
                 Ok(())
             }
             _ if point.probes.iter().any(changes) => self.hold_ipmodify(point),
@@ -154,7 +154,7 @@ impl Change<'_> {
     /// plain user, before a probe changes that.
     pub(super) fn hold_ipmodify(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::Ftrace && !point.ipmodify_held.get() {
-            self.ftrace.add(point.at, true)?;
+            self.ftrace.add(point.at, Armed::FtraceIpmodify)?;
             point.ipmodify_held.set(true);
         }
         Ok(())
@@ -167,13 +167,13 @@ impl Change<'_> {
             return Ok(());
         };
         point.armed.set(Armed::No);
-        let removed = self.ftrace.remove(point.at, armed == Armed::FtraceIpmodify);
+        let removed = self.ftrace.remove(point.at, armed);
         removed.inspect_err(|_| point.armed.set(armed))?;
         if !point.ipmodify_held.get() {
             return Ok(());
         }
         point.ipmodify_held.set(false);
-        let removed = self.ftrace.remove(point.at, true);
+        let removed = self.ftrace.remove(point.at, Armed::FtraceIpmodify);
         removed.inspect_err(|_| point.armed.set(Armed::FtraceIpmodify))
     }
 
@@ -184,13 +184,13 @@ impl Change<'_> {
             return Ok(());
         };
         point.armed.set(Armed::No);
-        let left = self
-            .ftrace
-            .give_up(point.at, armed == Armed::FtraceIpmodify);
+        let left = self.ftrace.give_up(point.at, armed);
         if !point.ipmodify_held.get() {
             return left;
         }
         point.ipmodify_held.set(false);
-        self.ftrace.give_up(point.at, true).and(left)
+        self.ftrace
+            .give_up(point.at, Armed::FtraceIpmodify)
+            .and(left)
     }
 }

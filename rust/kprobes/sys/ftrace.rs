@@ -10,6 +10,7 @@
 //!
 //! C counterpart: `arm_kprobe_ftrace()` in [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+use super::flags::Armed;
 use crate::prelude::*;
 #[cfg(CONFIG_DYNAMIC_FTRACE)]
 use kernel::bindings;
@@ -41,29 +42,29 @@ impl Users {
         ipmodify: User::EMPTY,
     };
 
-    fn user(&mut self, ipmodify: bool) -> &mut User {
-        if ipmodify {
-            &mut self.ipmodify
-        } else {
-            &mut self.plain
+    /// Returns the user that a point is armed by.
+    fn user(&mut self, armed: Armed) -> &mut User {
+        match armed {
+            Armed::FtraceIpmodify => &mut self.ipmodify,
+            _ => &mut self.plain,
         }
     }
 }
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 impl Users {
-    /// Lets ftrace call from `at`.
-    pub(crate) fn add(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
-        let user = self.user(ipmodify);
+    /// Lets ftrace call the user of `armed` from `at`.
+    pub(crate) fn add(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
+        let user = self.user(armed);
         // The first probe point resets an old filter.
-        filter(at, ipmodify, false, user.points == 0)?;
+        filter(at, armed, false, user.points == 0)?;
         if !user.registered {
             // SAFETY: The ops are variables of `abi.c`, never freed, and not registered yet.
-            let status = unsafe { bindings::register_ftrace_function(ops(ipmodify)) };
+            let status = unsafe { bindings::register_ftrace_function(ops(armed)) };
             if let Err(refusal) = check(status) {
                 // Removing the address does not fail. If it did, ftrace would still not call us, as
                 // the user is not registered.
-                let _ = filter(at, ipmodify, true, false);
+                let _ = filter(at, armed, true, false);
                 return Err(refusal);
             }
         }
@@ -73,20 +74,20 @@ impl Users {
     }
 
     /// Stops the calls of ftrace from `at`. If ftrace refuses, its calls continue as before.
-    pub(crate) fn remove(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
+    pub(crate) fn remove(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
         // SAFETY: All writers of this variable of `abi.c` write one value; readers may see it late.
         if unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() } {
             return Ok(());
         }
-        let user = self.user(ipmodify);
+        let user = self.user(armed);
         if user.points == 1 {
             // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
-            check(unsafe { bindings::unregister_ftrace_function(ops(ipmodify)) })?;
+            check(unsafe { bindings::unregister_ftrace_function(ops(armed)) })?;
             user.registered = false;
         }
         user.points = user.points.saturating_sub(1);
         // If this fails, ftrace makes useless calls: the handler finds no probe point.
-        let _ = filter(at, ipmodify, true, false);
+        let _ = filter(at, armed, true, false);
         Ok(())
     }
 
@@ -96,10 +97,10 @@ impl Users {
     /// probe point. The address stays in the user's filter, as ftrace calls a user without a filter
     /// from everywhere. When the user gets its next point, the filter is reset; when it loses that
     /// point, it is unregistered.
-    pub(crate) fn give_up(&mut self, at: TextAddr, ipmodify: bool) -> Result<(), Refusal> {
-        let removed = self.remove(at, ipmodify);
+    pub(crate) fn give_up(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
+        let removed = self.remove(at, armed);
         if removed.is_err() {
-            self.user(ipmodify).points = 0;
+            self.user(armed).points = 0;
         }
         removed
     }
@@ -107,23 +108,23 @@ impl Users {
 
 #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
 impl Users {
-    pub(crate) fn add(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
+    pub(crate) fn add(&mut self, _at: TextAddr, _armed: Armed) -> Result<(), Refusal> {
         Err(Refusal::FtraceOnly)
     }
 
-    pub(crate) fn remove(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
+    pub(crate) fn remove(&mut self, _at: TextAddr, _armed: Armed) -> Result<(), Refusal> {
         Ok(())
     }
 
-    pub(crate) fn give_up(&mut self, _at: TextAddr, _ipmodify: bool) -> Result<(), Refusal> {
+    pub(crate) fn give_up(&mut self, _at: TextAddr, _armed: Armed) -> Result<(), Refusal> {
         Ok(())
     }
 }
 
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-fn ops(ipmodify: bool) -> *mut bindings::ftrace_ops {
+fn ops(armed: Armed) -> *mut bindings::ftrace_ops {
     let first = (&raw mut bindings::rust_kprobe_ftrace_ops).cast::<bindings::ftrace_ops>();
-    first.wrapping_add(usize::from(ipmodify))
+    first.wrapping_add(usize::from(armed == Armed::FtraceIpmodify))
 }
 
 fn check(status: c_int) -> Result<(), Refusal> {
@@ -136,8 +137,8 @@ fn check(status: c_int) -> Result<(), Refusal> {
 /// Adds an address to the filter of a user, or removes it. With `reset`, the other addresses are
 /// removed first.
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-fn filter(at: TextAddr, ipmodify: bool, remove: bool, reset: bool) -> Result<(), Refusal> {
-    let (ops, at) = (ops(ipmodify), at.get() as usize);
+fn filter(at: TextAddr, armed: Armed, remove: bool, reset: bool) -> Result<(), Refusal> {
+    let (ops, at) = (ops(armed), at.get() as usize);
     // SAFETY: The ops are variables of `abi.c` and are never freed; ftrace looks the address up.
     check(unsafe { bindings::ftrace_set_filter_ip(ops, at, remove.into(), reset.into()) })
 }
