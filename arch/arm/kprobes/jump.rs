@@ -140,8 +140,8 @@ unsafe impl Jumps for Arm {
     }
 
     fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
-        // SAFETY: As for `optimize`.
         let write = |text_lock: &mut _| {
+            // SAFETY: As for `optimize`.
             points(&mut |at, of, _| unsafe { poke(at, &of.breakpoint, text_lock) })
         };
         Self::change_text(write, text_lock);
