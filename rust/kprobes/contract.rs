@@ -155,8 +155,8 @@ pub(crate) unsafe trait Machine: Isa {
     /// copies.
     ///
     /// `function` is the function around it: on arm, no probe may be between an exclusive load and
-    /// its store. `fixup` tells that the kernel expects this
-    /// instruction to fault: its address is in the exception table.
+    /// its store. `fixup` tells that the kernel expects this instruction to fault: its address is
+    /// in the exception table.
     fn prepare(
         at: TextAddr,
         function: TextRange,

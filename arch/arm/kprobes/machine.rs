@@ -25,14 +25,14 @@ use super::{
         self,
         ArchInsn,
         Run, //
-    }, //
+    },
     saved_regs::{
         psr as saved_psr,
         set_psr,
         Interrupted,
         PC,
         SP, //
-    },
+    }, //
 };
 use crate::{
     contract::{

@@ -7,12 +7,12 @@
 //! by the frame pointer, which not every function sets up.
 
 use super::{
-    machine::Arm, //
+    machine::Arm,
     saved_regs::{
         LR,
         PC,
         SP, //
-    },
+    }, //
 };
 use crate::{
     contract::Returns,

@@ -21,8 +21,8 @@ use super::{
         self,
         ArchInsn,
         Run, //
-    }, //
-    saved_regs::SavedRegs,
+    },
+    saved_regs::SavedRegs, //
 };
 use crate::{
     contract::{

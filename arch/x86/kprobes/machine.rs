@@ -23,8 +23,8 @@ use super::{
     prepare::{
         self,
         ArchInsn, //
-    }, //
-    saved_regs::SavedRegs,
+    },
+    saved_regs::SavedRegs, //
 };
 use crate::{
     contract::{

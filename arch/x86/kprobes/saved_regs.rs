@@ -6,11 +6,11 @@
 //! registers, which has room for the word that an emulated instruction pushes.
 
 use super::isa::{
-    insn::Segment, //
+    insn::Segment,
     regs::{
         flag,
         Regs, //
-    },
+    }, //
 };
 use core::arch::asm;
 use kernel::bindings;

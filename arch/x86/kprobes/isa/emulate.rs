@@ -21,11 +21,11 @@
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    operand::Memory, //
+    operand::Memory,
     regs::{
         flag,
         Regs, //
-    },
+    }, //
 };
 use crate::prelude::*;
 
