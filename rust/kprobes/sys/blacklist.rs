@@ -59,7 +59,7 @@ impl Modules {
 
     /// Notes a module that is being loaded, if it has blacklisted functions.
     pub(crate) fn add(&mut self, module: Module) -> Result<(), Refusal> {
-        if with_parts(module, |parts| parts.is_empty()) {
+        if Parts::of(&module).is_empty() {
             return Ok(());
         }
         Ok(self.0.push(module, GFP_KERNEL)?)
@@ -72,16 +72,10 @@ impl Modules {
 
     /// Calls `each` with the start and the end of each function of modules on the blacklist.
     pub(crate) fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
-        for &module in &self.0 {
-            with_parts(module, |parts| parts.each(each));
+        for module in &self.0 {
+            Parts::of(module).each(each);
         }
     }
-}
-
-/// Calls `work` with the blacklist of a module.
-fn with_parts<T>(module: Module, work: impl FnOnce(Parts<'_>) -> T) -> T {
-    // SAFETY: The loader has written the fields of the blacklist before it calls the notifiers.
-    unsafe { module.read(|module| work(Parts::of(module))) }
 }
 
 fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
@@ -98,7 +92,7 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
 
 /// Returns whether this address, in the function that starts at `entry`, is on the blacklist.
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
-    let in_module = |module: Module| with_parts(module, |parts| parts.cover(at, entry));
+    let in_module = |module: Module| Parts::of(&module).cover(at, entry);
     kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
 }
 
@@ -147,25 +141,31 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(module: &'a bindings::module) -> Self {
-        let section = |start: *mut c_void, len: c_uint| {
-            let start = TextAddr::new(start.addr() as u64);
-            TextRange::new(start, TextAddr::new(start.get().wrapping_add(len.into())))
+    /// Returns the blacklist of a module.
+    fn of(module: &'a Module) -> Self {
+        let module = module.as_c();
+        // SAFETY: The module is not freed while the value is used. The loader writes these
+        // fields before a module can be found by its addresses, and nothing changes them.
+        let (table, count) =
+            unsafe { ((*module).kprobe_blacklist, (*module).num_kprobe_blacklist) };
+        // SAFETY: As above.
+        let sections = unsafe {
+            [
+                ((*module).kprobes_text_start, (*module).kprobes_text_size),
+                ((*module).noinstr_text_start, (*module).noinstr_text_size),
+            ]
         };
-        let (table, count) = (module.kprobe_blacklist, module.num_kprobe_blacklist);
         let named: &[usize] = if table.is_null() {
             &[]
         } else {
             // SAFETY: The loader found `count` addresses there; the table is part of the module.
             unsafe { core::slice::from_raw_parts(table, count as usize) }
         };
-        Self {
-            sections: [
-                section(module.kprobes_text_start, module.kprobes_text_size),
-                section(module.noinstr_text_start, module.noinstr_text_size),
-            ],
-            named,
-        }
+        let sections = sections.map(|(start, len)| {
+            let start = TextAddr::new(start.addr() as u64);
+            TextRange::new(start, TextAddr::new(start.get().wrapping_add(len.into())))
+        });
+        Self { sections, named }
     }
 
     fn is_empty(&self) -> bool {

@@ -121,17 +121,6 @@ impl Module {
         Self(module)
     }
 
-    /// Reads a field of the module.
-    ///
-    /// # Safety
-    ///
-    /// `field` reads fields that do not change once the module was loaded.
-    pub(super) unsafe fn read<T>(&self, field: impl FnOnce(&bindings::module) -> T) -> T {
-        // SAFETY: By the invariant the module is not freed. By the precondition no field is read
-        // while it changes.
-        field(unsafe { self.0.as_ref() })
-    }
-
     /// Returns whether the module is being initialized, or will be.
     pub(crate) fn is_coming(&self) -> bool {
         // SAFETY: By the invariant the module is not freed. The read makes no reference and is
