@@ -257,12 +257,15 @@ void __kprobes rust_kprobes_registered_twice(void)
 	WARN_ON_ONCE(1);
 }
 
-/* Warns: a module that has the probe's memory or a handler is unloaded. */
+/* Warns: memory of a module that has the probe or a handler is freed. */
 void __kprobes rust_kprobes_forgotten(const struct module *module,
+				      bool init_only,
 				      const struct kprobe *probe)
 {
-	pr_warn("module %s is unloaded while its probe at %pS is registered: unregistering it\n",
-		module->name, probe->addr);
+	pr_warn("module %s %s while its probe at %pS is registered: unregistering it\n",
+		module->name,
+		init_only ? "frees its init memory" : "is unloaded",
+		probe->addr);
 }
 
 /* Stops the kernel: a probe is on code that handles hits. */

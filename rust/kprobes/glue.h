@@ -89,7 +89,7 @@ bool rust_kprobes_in_module(struct module *module, unsigned long addr,
 			    bool init_only);
 void rust_kprobes_cond_resched(void);
 void rust_kprobes_registered_twice(void);
-void rust_kprobes_forgotten(const struct module *module,
+void rust_kprobes_forgotten(const struct module *module, bool init_only,
 			    const struct kprobe *probe);
 void rust_kprobes_unrecoverable(const struct kprobe *probe);
 

@@ -36,10 +36,12 @@ pub(crate) fn frame_mismatch() {
     unsafe { bindings::rust_kprobes_frame_mismatch() }
 }
 
-/// Warns that a module is unloaded without having unregistered its probe.
+/// Warns that memory of a module is freed that a registered probe or its handlers are in.
 pub(crate) fn forgotten(freed: &FreedMemory, probe: &Probe) {
     // SAFETY: The arguments are a module that is not freed yet, and a registered probe.
-    unsafe { bindings::rust_kprobes_forgotten(freed.module.as_c(), probe.as_c()) };
+    unsafe {
+        bindings::rust_kprobes_forgotten(freed.module.as_c(), freed.init_only, probe.as_c());
+    }
 }
 
 /// Warns once: a client registers a probe that is registered.

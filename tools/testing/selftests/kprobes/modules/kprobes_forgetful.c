@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A module that goes without unregistering its probes: one in its own memory,
- * one of which only the handler is its own, and one that goes with what was
- * for its beginning.
+ * one of which only the handler is its own, and one in its init memory.
  */
 #include <linux/gfp.h>
 #include <linux/kprobes.h>

@@ -399,7 +399,12 @@ pub unsafe fn rust_kprobes_in_module(_module: *mut module, addr: c_ulong, init_o
 
 pub unsafe fn rust_kprobes_registered_twice() {}
 
-pub unsafe fn rust_kprobes_forgotten(_module: *const module, _probe: *const kprobe) {}
+pub unsafe fn rust_kprobes_forgotten(
+    _module: *const module,
+    _init_only: bool,
+    _probe: *const kprobe,
+) {
+}
 
 /// Does not return in the kernel. Takes no lock here, as it may come between any two instructions.
 pub unsafe fn rust_kprobes_unrecoverable(_probe: *const kprobe) {
