@@ -19,5 +19,6 @@ ARCH = Arch(
         'thumb2', 'voluntary', 'lpae', 'framepointer')),
             Piece('up', flavour='up', extra=('-smp', '1')),
             PREEMPT_RT, Piece('storm', 'storm', seconds=600),
+            Piece('storm-2', 'storm', seconds=600, extra=('-smp', '2')),
             Piece('storm-thumb2', 'storm', 'thumb2', seconds=600),
             Piece('storm-piecewise', 'storm', seconds=600, piecewise=True)))
