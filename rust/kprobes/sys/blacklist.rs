@@ -151,8 +151,8 @@ impl<'a> Parts<'a> {
         // SAFETY: As above.
         let sections = unsafe {
             [
-                ((*module).kprobes_text_start, (*module).kprobes_text_size),
-                ((*module).noinstr_text_start, (*module).noinstr_text_size),
+                modules::memory((*module).kprobes_text_start, (*module).kprobes_text_size),
+                modules::memory((*module).noinstr_text_start, (*module).noinstr_text_size),
             ]
         };
         let named: &[usize] = if table.is_null() {
@@ -161,10 +161,6 @@ impl<'a> Parts<'a> {
             // SAFETY: The loader found `count` addresses there; the table is part of the module.
             unsafe { core::slice::from_raw_parts(table, count as usize) }
         };
-        let sections = sections.map(|(start, len)| {
-            let start = TextAddr::new(start.addr() as u64);
-            TextRange::new(start, TextAddr::new(start.get().wrapping_add(len.into())))
-        });
         Self { sections, named }
     }
 

@@ -5,12 +5,9 @@
 //! A registered probe does not keep its module loaded. Only a registration keeps the module loaded
 //! while it runs. When the module is unloaded, its notifier handles its probes.
 
-use crate::prelude::*;
+use crate::sys::prelude::*;
 use core::ptr::NonNull;
-use kernel::{
-    bindings,
-    sync::rcu, //
-};
+use kernel::sync::rcu;
 
 /// A reference that keeps a module loaded.
 ///
@@ -31,11 +28,7 @@ impl ModRef {
         // SAFETY: The module is not freed as long as this reference exists. The read is volatile,
         // as the parts of init memory are cleared later; then they have no address.
         let parts = unsafe { (&raw const (*self.0.as_c()).mem).read_volatile() };
-        parts.into_iter().map(|part| {
-            let start = TextAddr::new(part.base.addr() as u64);
-            let end = start.get().wrapping_add(part.size.into());
-            TextRange::new(start, TextAddr::new(end))
-        })
+        parts.into_iter().map(|part| memory(part.base, part.size))
     }
 
     /// Returns the part of the module that has an address.
@@ -79,6 +72,12 @@ pub(crate) fn owner(
         pinned.then(|| ModRef(module)).ok_or(Refusal::ModuleGoing)
     });
     module.ok_or(Refusal::NotText)?.map(Some)
+}
+
+/// Returns the range of memory that a field of `struct module` describes.
+pub(super) fn memory(start: *mut c_void, len: c_uint) -> TextRange {
+    let start = TextAddr::new(start.addr() as u64);
+    TextRange::new(start, TextAddr::new(start.get().wrapping_add(len.into())))
 }
 
 /// Returns whether this address is in a module that is loaded.
