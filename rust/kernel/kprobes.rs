@@ -30,7 +30,8 @@
 //! locks, on all CPUs at once. Preemption is off, interrupts may be off. So a handler must not
 //! sleep, nor take a lock that probed code might hold. The type system does not know the context:
 //! functions of other interfaces that sleep compile in a handler, and `CONFIG_DEBUG_ATOMIC_SLEEP`
-//! reports them. Functions of this interface take a [`ProcessContext`].
+//! reports them. Functions of this interface that may wait take a [`ProcessContext`], which a
+//! handler does not get; dropping a registration takes none.
 //!
 //! Handlers have no `self`. Handlers on all CPUs share the state of their registration, so the
 //! state is [`Sync`], and changes by atomics, or under locks that only handlers take, with

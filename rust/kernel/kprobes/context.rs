@@ -5,7 +5,8 @@
 //! Registering, unregistering, enabling and disabling take locks and wait for all CPUs. A handler
 //! must not do that: it would wait for itself, or call the scheduler where other code relies on
 //! running without preemption, such as other registrations. So each of these operations takes a
-//! [`ProcessContext`], which is evidence that its caller may sleep.
+//! [`ProcessContext`], which is evidence that its caller may sleep; only unregistering, which is a
+//! drop, takes none.
 //!
 //! # Why a handler has no token
 //!

@@ -6,7 +6,7 @@
 //! The probes stay registered until their clients unregister them, but they are *gone*: never
 //! called or armed again. If new text at that address is probed, its point replaces the old one.
 //!
-//! If a module that is unloaded has the memory of a probe or the code of a handler, the client has
+//! If freed memory of a module has a `struct kprobe` or the code of a handler, the client has
 //! forgotten to unregister the probe. The probe is unregistered here, whatever text it is on; C
 //! would call a freed handler. When the module's notifier returns, no CPU uses the probe.
 //!
