@@ -34,6 +34,10 @@ class Piece:
 # guards the others.
 PREEMPT_RT = Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????')
 
+STORMS = (Piece('storm', 'storm', seconds=600),
+          Piece('storm-piecewise', 'storm', seconds=600, piecewise=True))
+STORM_2 = Piece('storm-2', 'storm', seconds=600, extra=('-smp', '2'))
+
 
 @dataclass(frozen=True)
 class Arch:

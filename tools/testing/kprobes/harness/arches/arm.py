@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """arm: ARMv7, little-endian, on QEMU's virt board."""
 
-from arches import PREEMPT_RT, Arch, Piece
+from arches import PREEMPT_RT, STORM_2, STORMS, Arch, Piece
 
 # Each CPU has a thread: in one thread, a flush of the TLBs waits for each CPU's turn
 # at each page. The kernel begins with one CPU, and init switches the others on.
@@ -18,7 +18,5 @@ ARCH = Arch(
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (
         'thumb2', 'voluntary', 'lpae', 'framepointer')),
             Piece('up', flavour='up', extra=('-smp', '1')),
-            PREEMPT_RT, Piece('storm', 'storm', seconds=600),
-            Piece('storm-2', 'storm', seconds=600, extra=('-smp', '2')),
-            Piece('storm-thumb2', 'storm', 'thumb2', seconds=600),
-            Piece('storm-piecewise', 'storm', seconds=600, piecewise=True)))
+            PREEMPT_RT, *STORMS, STORM_2,
+            Piece('storm-thumb2', 'storm', 'thumb2', seconds=600)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """s390x: big-endian, on QEMU's s390-ccw-virtio with an SCLP console."""
 
-from arches import Arch, Piece
+from arches import STORM_2, STORMS, Arch, Piece
 
 ARCH = Arch(
     name='s390x', kernel='s390', folder='s390', debian='s390x',
@@ -13,8 +13,6 @@ ARCH = Arch(
     oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
           'at': ' (', 'into': '0x2', 'jump_into': '0x6', 'given': 'original'}, crashes=('rust',),
     # QEMU's CPUs lack facility 85, which lets text change while others run it.
-    pieces=(Piece('storm', 'storm', seconds=600),
-            Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
-            Piece('storm-2', 'storm', seconds=600, extra=('-smp', '2')),
+    pieces=(*STORMS, STORM_2,
             Piece('storm-live', 'storm', seconds=600, cmdline='facilities=85',
                   says=r'facilities .* 85\b', extra=('-smp', '2'))))

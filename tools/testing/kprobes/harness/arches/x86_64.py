@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """x86_64: QEMU's PC with a 16550 console."""
 
-from arches import PREEMPT_RT, Arch, Piece
+from arches import PREEMPT_RT, STORMS, Arch, Piece
 
 _PIECES = (
     # Stacks are twice as large with KASAN, and a kernel has no more tasks than
@@ -26,8 +26,7 @@ _PIECES = (
     # With random configurations our objects are compiled, nothing else.
     *(Piece(f'random-{seed}', 'compiled', f'random-{seed}') for seed in range(1, 11)),
     *(Piece('clients', 'clients', impl=impl) for impl in ('rust', 'c')),
-    Piece('storm', 'storm', seconds=600),
-    Piece('storm-piecewise', 'storm', seconds=600, piecewise=True),
+    *STORMS,
     Piece('storm-kasan', 'storm', 'kasan', seconds=200),
     Piece('storm-framepointer', 'storm', 'framepointer', seconds=60,
           returns=True),
