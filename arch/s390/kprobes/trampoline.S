@@ -28,6 +28,9 @@
 #define PSW		(STACK_FRAME_OVERHEAD + __PT_PSW)
 #define BEHIND_GPRS	(GPRS + 16 * 8)
 
+/* Where code that the owner of this frame calls saves register 14. */
+#define RETURN_ADDRESS	(__SF_GPRS + 8 * 8)
+
 /* From the address to return to: what jump.rs writes after the code. */
 #define DETOUR_SHOWN_IP	(40 - 18)
 #define DETOUR_CHAIN_WORD	(48 - 18)
@@ -40,17 +43,18 @@ SYM_CODE_START(rust_kprobes_detour)
 	stg	%r1,PSW+8(%r15)
 	la	%r12,FRAME_SIZE(%r15)
 	stg	%r12,GPRS+15*8(%r15)
-	mvghi	__SF_BACKCHAIN(%r15),0
-SYM_INNER_LABEL(rust_kprobes_detour_frame, SYM_L_GLOBAL)
 	epsw	%r2,%r3
 	risbg	%r3,%r2,0,31,32
 	stg	%r3,PSW(%r15)
-	xc	STACK_FRAME_OVERHEAD(8,%r15),STACK_FRAME_OVERHEAD(%r15)
+	/* An unwinder takes a word at RETURN_ADDRESS for the address of a caller. */
+	xc	RETURN_ADDRESS(PSW-RETURN_ADDRESS,%r15),RETURN_ADDRESS(%r15)
+SYM_INNER_LABEL(rust_kprobes_detour_frame, SYM_L_GLOBAL)
 	xc	BEHIND_GPRS(FRAME_SIZE-BEHIND_GPRS,%r15),BEHIND_GPRS(%r15)
 	lgr	%r13,%r14
 	lg	%r2,DETOUR_CHAIN_WORD(%r14)
 	la	%r3,STACK_FRAME_OVERHEAD(%r15)
 	brasl	%r14,rust_kprobes_jumped
+	mvghi	RETURN_ADDRESS(%r15),0
 	/* The copied instruction needs this stack. */
 	stg	%r12,GPRS+15*8(%r15)
 	/* The condition code and the program mask: bits 18 to 23 of the PSW. */

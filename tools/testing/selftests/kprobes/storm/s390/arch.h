@@ -125,7 +125,7 @@ static inline unsigned long arch_site_of_detour(unsigned long slot)
 #define ARCH_DETOUR_BEGIN	3
 #define ARCH_DETOUR_END		1
 #define ARCH_DETOUR_COMMON	20
-#define ARCH_DETOUR_FRAMELESS(into)	((into) < 28)
+#define ARCH_DETOUR_FRAMELESS(into)	((into) < 44)
 #define ARCH_DETOUR_WAITS	false
 #define ARCH_HIDES_CALLERS	true
 #define ARCH_BELOW_THREAD	3
