@@ -67,6 +67,16 @@ unsafe extern "C" fn kprobe_leave_copy(regs: *mut bindings::pt_regs, trap: c_int
     }
 }
 
+/// Ends the hit that this CPU handles, if any: the task has died in a handler or in a copy.
+///
+/// # Safety
+///
+/// None is needed.
+#[export]
+unsafe extern "C" fn kprobe_abort_hit() {
+    fault::abort(&PreemptOff::new());
+}
+
 /// Reads the code of an instruction at `ip` without our breakpoint. The instruction has an entry in
 /// the exception table, so no jump covers it. Breakpoints in later instructions stay.
 ///

@@ -12,6 +12,7 @@ use super::breakpoint::{
     stepped, //
 };
 use crate::{
+    model::hit_state::Phase,
     registry::prelude::*,
     sys::this_cpu::Hit, //
 };
@@ -66,6 +67,11 @@ pub(crate) fn end_faulted_step(registers: &mut Registers, pinned: &PreemptOff) -
     count_step_fault();
     end_step(cpu, hit.phase, pinned);
     true
+}
+
+/// Ends the hit that this CPU handles, if any, and the hit that it has interrupted.
+pub(crate) fn abort(pinned: &PreemptOff) {
+    end_step(Arch::this_cpu(pinned), Phase::Stepping, pinned);
 }
 
 /// Returns whether the stepped copy has faulted.

@@ -15,6 +15,7 @@ unsafe extern "C" {
     pub safe fn get_kprobe(addr: *mut c_void) -> *mut kprobe;
     pub fn kprobe_int3_handler(registers: *mut pt_regs) -> c_int;
     pub fn kprobe_leave_copy(registers: *mut pt_regs, trap: c_int, fixup: bool);
+    pub safe fn kprobe_abort_hit();
     pub fn kprobe_original_code(code: *mut u8, ip: c_ulong, len: usize);
     pub fn kprobe_fault_handler(registers: *mut pt_regs, trap: c_int) -> c_int;
     pub fn rust_kprobes_ftrace_hit(ip: c_ulong, registers: *mut pt_regs);

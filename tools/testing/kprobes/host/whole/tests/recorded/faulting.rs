@@ -90,6 +90,17 @@ fn null_call_in_a_handler_is_its_own_fault() {
     }
 }
 
+#[test]
+fn dead_task_leaves_no_hit_in_a_step() {
+    let mut world = World::new();
+    let clients = client::registered([Client::around(world.place(&MOVE))]);
+    let mut registers = cpu::registers(clients[0].place() + 1);
+    assert_eq!(cpu::trap(&mut registers, Lost::Breakpoint), Ok(()));
+    assert!(!cpu::is_idle());
+    c::kprobe_abort_hit();
+    assert!(cpu::is_idle());
+}
+
 /// A client that is asked about faults.
 fn asked_at(place: u64) -> Client {
     let client = Client::at(place);
