@@ -60,13 +60,7 @@ impl Users {
         filter(at, armed, false, user.points == 0)?;
         if !user.registered {
             // SAFETY: The ops are variables of `abi.c`, never freed, and not registered yet.
-            let status = unsafe { bindings::register_ftrace_function(ops(armed)) };
-            if let Err(refusal) = check(status) {
-                // Removing the address does not fail. If it did, ftrace would still not call us, as
-                // the user is not registered.
-                let _ = filter(at, armed, true, false);
-                return Err(refusal);
-            }
+            check(unsafe { bindings::register_ftrace_function(ops(armed)) })?;
         }
         user.registered = true;
         user.points += 1;
@@ -84,23 +78,23 @@ impl Users {
             // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
             check(unsafe { bindings::unregister_ftrace_function(ops(armed)) })?;
             user.registered = false;
+        } else {
+            filter(at, armed, true, false)?;
         }
         user.points = user.points.saturating_sub(1);
-        // If this fails, ftrace makes useless calls: the handler finds no probe point.
-        let _ = filter(at, armed, true, false);
         Ok(())
     }
 
     /// Stops the calls of ftrace from a probe point that will be removed in any case.
     ///
-    /// If ftrace refuses to unregister the user of the last point, the calls continue and find no
-    /// probe point. The address stays in the user's filter, as ftrace calls a user without a filter
-    /// from everywhere. When the user gets its next point, the filter is reset; when it loses that
-    /// point, it is unregistered.
+    /// If ftrace refuses, the calls continue and find no probe point, and the address stays in the
+    /// user's filter. If it was the last point, the user stays registered. When the user gets its
+    /// next point, the filter is reset; when it loses that point, it is unregistered.
     pub(crate) fn give_up(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
         let removed = self.remove(at, armed);
         if removed.is_err() {
-            self.user(armed).points = 0;
+            let user = self.user(armed);
+            user.points = user.points.saturating_sub(1);
         }
         removed
     }
