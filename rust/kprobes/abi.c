@@ -551,9 +551,27 @@ EXPORT_FROM_RUST(register_kprobes);
 EXPORT_FROM_RUST(unregister_kprobes);
 EXPORT_FROM_RUST(disable_kprobe);
 EXPORT_FROM_RUST(enable_kprobe);
-#ifdef CONFIG_KRETPROBES
+
+#ifndef CONFIG_KRETPROBES
+int __kprobes register_kretprobe(struct kretprobe *rp)
+{
+	return -EOPNOTSUPP;
+}
+
+int __kprobes register_kretprobes(struct kretprobe **rps, int num)
+{
+	return -EOPNOTSUPP;
+}
+
+void __kprobes unregister_kretprobe(struct kretprobe *rp)
+{
+}
+
+void __kprobes unregister_kretprobes(struct kretprobe **rps, int num)
+{
+}
+#endif
 EXPORT_FROM_RUST(register_kretprobe);
 EXPORT_FROM_RUST(unregister_kretprobe);
 EXPORT_FROM_RUST(register_kretprobes);
 EXPORT_FROM_RUST(unregister_kretprobes);
-#endif

@@ -140,6 +140,7 @@ def run(built: Built, neutral: bool = True) -> list[Result]:
             results += [
                 _clippy_among(built, 'clippy-kernel', 'rust/.kernel.o.cmd'),
                 _clippy_among(built, 'clippy-macros',
-                              'rust/.libmacros.so.cmd'),
-                *compilefail.tests(built)]
+                              'rust/.libmacros.so.cmd')]
+        if neutral and built.has('KRETPROBES'):
+            results += compilefail.tests(built)
     return results

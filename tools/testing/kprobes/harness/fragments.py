@@ -28,7 +28,7 @@ FLAVOURS = {
     **{name: (name,) for name in (
         'bench', 'modversions', 'kcfi', 'gcc', 'clients')},
     **{name: ('debug', name) for name in (
-        'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl',
+        'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl', 'breakpoints',
         'lazy', 'voluntary', 'lpae', 'rt', 'framepointer', 'thumb2')}}
 # The kernel's own configurations below the fragments. Kconfig's defaults
 # answer the rest of the defconfig, "no" that of the tiny ones.

@@ -20,7 +20,7 @@ _PIECES = (
           says='RETBleed: Mitigation: Stuffing',
           extra=('-cpu', 'max,vendor=GenuineIntel')),
     *(Piece(name, 'kunit', name)
-      for name in ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl')),
+      for name in ('nomodules', 'noftrace', 'nodebugfs', 'nosysctl', 'breakpoints')),
     # The kernel that has BTF, and examples that are tests.
     *(Piece('api', 'kunit', 'clients', impl) for impl in ('rust', 'c')),
     # With random configurations our objects are compiled, nothing else.
