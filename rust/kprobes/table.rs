@@ -599,7 +599,7 @@ mod tests {
         (0..=writer.array().last()).filter(is_used).count()
     }
 
-    /// Is what the writer knows about the array what is in it?
+    /// Returns whether the counts of the writer match the array.
     fn is_sound(writer: &Writer<usize>) -> bool {
         let pinned = PreemptOff::new();
         let places = writer.table.iter(&pinned).map(|one| one.at);

@@ -43,9 +43,9 @@ use core::{
     }, //
 };
 
-/// The number of copies that ended before the instruction was executed: the copy faulted, or the
-/// access that stands for an emulation that failed did not fault. The breakpoint is hit again, so
-/// the handlers run twice, unless a fixup or an oops ends the fault.
+/// The number of copies that ended before the instruction was executed. The copy faulted; or an
+/// emulation could not access memory, and the access that runs in its place, to fault, did not. The
+/// breakpoint is hit again, so the handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a copy that has ended before the instruction was executed.

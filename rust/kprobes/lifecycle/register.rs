@@ -192,7 +192,8 @@ fn prepare_insn(
     Ok(PointKind::Breakpoint(prepared))
 }
 
-/// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the to_arm.
+/// Arms the point of a new enabled probe: by ftrace at once, by a breakpoint with the others of the
+/// chunk.
 fn arm_or_defer(
     registry: &mut Registry,
     at: TextAddr,

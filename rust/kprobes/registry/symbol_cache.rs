@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Decodes a function from its start on, past each start that is told of. There may be probes.
+    /// Decodes a function from its start on, past each start that is known. There may be probes.
     fn check_starts(
         points: &Points,
         function: &Function,

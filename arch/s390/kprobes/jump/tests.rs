@@ -115,8 +115,8 @@ fn jump_at(
     Jump::at(at, TextRange::with_len(at, 16)?, handler)
 }
 
-/// Does a function leave with a jump at `at` what it leaves without, and is the handler called once
-/// with the registers of the function's entry?
+/// Returns whether the function leaves the same registers with a jump at `at` as without, and calls
+/// the handler once, with the registers of the function's entry.
 fn runs_the_same(function: TextAddr, at: TextAddr) -> bool {
     let before = now(at);
     let bare = [0, 1, 2, 3].map(|cc| State::pattern(cc).run(function));

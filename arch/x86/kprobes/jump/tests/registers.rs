@@ -153,8 +153,8 @@ pub(super) unsafe extern "C" fn change(
     1
 }
 
-/// Does a function leave with a jump in it what it leaves without, and are handlers shown the
-/// registers that it was called with?
+/// Returns whether the function leaves the same registers with a jump in it as without, and the
+/// handlers get the registers that it was called with.
 pub(super) fn runs_the_same(function: TextAddr) -> Result<bool, NoJump> {
     let at = Jump::place(function)?;
     let before = now(at);
