@@ -18,8 +18,8 @@ import variables
 from ktap import Result
 from lanes import Group, Lanes
 
-# Minutes that all of it may take with four architectures: where no kernel has
-# been built before, and where all have.
+# Minutes that all of it may take: where no kernel has been built before, and where
+# all have. README.md has the same.
 COLD, WARM = 60, 25
 # Minutes of the checks and host tests; those of an architecture are in its record.
 HOST = 13

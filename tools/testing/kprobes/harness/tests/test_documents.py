@@ -5,6 +5,7 @@ from unittest import mock
 
 import documents
 import env
+import maketest
 import page_listings
 import page_tables
 from tests import support
@@ -111,6 +112,10 @@ class Tables(support.Case):
                 [f'{page}: not in it: {" | ".join(row)}'])
             self.assertEqual(self.changed(page, lambda rows: rows | {more}),
                              [f'{page}: no more: {" | ".join(more)}'])
+
+    def test_readme_has_the_budgets_of_make_test(self):
+        told = f'at most {maketest.WARM} minutes; the first time at most {maketest.COLD}.'
+        self.assertTrue(told in (env.REPO / 'README.md').read_text(), told)
 
     def test_a_reason_in_rust_has_the_words_of_a_refusal(self):
         with mock.patch.object(page_tables, '_ONLY_IN_RUST', {'Other'}):
