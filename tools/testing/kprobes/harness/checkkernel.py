@@ -16,15 +16,15 @@ from kernel import Built
 from ktap import Result, verdict
 
 
-def _run(name: str, command: Iterable, **options: Any) -> tuple[Path, int]:
-    log = env.LOGS / f'check-kernel-{name}.log'
+def _run(built: Built, name: str, command: Iterable, **options: Any) -> tuple[Path, int]:
+    log = env.LOGS / f'check-kernel-{built.arch}-{name}.log'
     status = procs.run(command, log, **options)
     return log, status
 
 
-def _result(name: str, log: Path, status: int) -> Result:
-    return Result(f'check-kernel.{name}', 'fail' if status else 'pass',
-                  procs.tail(log, 20) if status else '', env.host(log))
+def _result(built: Built, name: str, log: Path, status: int) -> Result:
+    return verdict(f'{built.arch}.rust.check-kernel.{name}',
+                   procs.tail(log, 20) or 'it failed' if status else '', env.host(log))
 
 
 _CFG = 'include/generated/rustc_cfg'
@@ -59,14 +59,14 @@ def _run_clippy(built: Built, name: str, saved: str, tests: bool = True,
             plain.write_text('\n'.join(
                 line for line in cfg if not line.startswith(_TESTS)))
             words = re.sub(rf'@\S*{_CFG}', f'@{plain}', words)
-        return _run(name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
+        return _run(built, name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
                     extra={'CLIPPY_CONF_DIR': str(built.tree),
                            'RUSTC_BOOTSTRAP': '1'})
 
 
 def _clippy(built: Built, name: str = 'clippy', tests: bool = True) -> Result:
     """Our crate: not a warning."""
-    return _result(name, *_run_clippy(
+    return _result(built, name, *_run_clippy(
         built, name, 'rust/kprobes/.rust_kprobes.o.cmd', tests, '-Dwarnings'))
 
 
@@ -75,8 +75,8 @@ def _clippy_among(built: Built, name: str, saved: str) -> Result:
     log, status = _run_clippy(built, name, saved)
     ours = complaints.of_rust(log.read_text(errors='replace'), complaints.names())
     if status and not ours:
-        return _result(name, log, status)
-    return verdict(f'check-kernel.{name}', '\n'.join(ours), env.host(log))
+        return _result(built, name, log, status)
+    return verdict(f'{built.arch}.rust.check-kernel.{name}', '\n'.join(ours), env.host(log))
 
 
 # Flags that crates must agree on to be used together.
@@ -89,25 +89,19 @@ def rustdoc(built: Built, out: Path | None = None) -> Result:
     saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
     words = saved.read_text().splitlines()[0].split()
     flags = [*filter(_AGREED.match, words),
-             '--document-private-items', '--edition=2021',
-             '-Zunstable-options', '--extern', 'kernel', '--extern',
-             'pin_init', '--extern', 'zerocopy',
-             '-L', built.obj / 'rust', '--sysroot=/dev/null',
-             '--crate-type', 'rlib', '-Dwarnings',
+             '--document-private-items', '--edition=2021', '-Zunstable-options',
+             '--extern', 'kernel', '--extern', 'pin_init', '--extern', 'zerocopy',
+             '-L', built.obj / 'rust', '--sysroot=/dev/null', '--crate-type', 'rlib', '-Dwarnings',
              # A crate of the kernel image: its readers see private items.
-             '-Arustdoc::private_intra_doc_links',
-             '-Astable_features', '-Aunused_features',
+             '-Arustdoc::private_intra_doc_links', '-Astable_features', '-Aunused_features',
              '-Zcrate-attr=no_std', '-Zcrate-attr=feature'
-             '(arbitrary_self_types,asm_goto,generic_arg_infer,'
-             'used_with_arg)',
-             f'@{built.obj}/include/generated/rustc_cfg',
-             '-o', out or env.WORK / 'rustdoc']
+             '(arbitrary_self_types,asm_goto,generic_arg_infer,used_with_arg)',
+             f'@{built.obj}/include/generated/rustc_cfg', '-o', out or env.WORK / 'rustdoc']
     log, status = _run(
-        'rustdoc', ['rustdoc', *flags,
-                    built.tree / 'rust/kprobes/rust_kprobes.rs'],
+        built, 'rustdoc', ['rustdoc', *flags, built.tree / 'rust/kprobes/rust_kprobes.rs'],
         extra={'RUSTC_BOOTSTRAP': '1', 'OBJTREE': str(built.obj)},
         cwd=built.obj)
-    return _result('rustdoc', log, status)
+    return _result(built, 'rustdoc', log, status)
 
 
 def _objects(built: Built) -> list[Path]:
@@ -118,29 +112,24 @@ def _objects(built: Built) -> list[Path]:
         if archive.read_bytes() not in (b'!<thin>\n', b'!<arch>\n'))]
 
 
-def _script(name: str, script: str, *words: object) -> Result:
+def _script(built: Built, name: str, script: str, *words: object) -> Result:
     """The result of a SCRIPT beside the harness."""
-    return _result(name, *_run(
-        name, ['python3', env.KPROBES / script, *words]))
+    return _result(built, name, *_run(built, name, ['python3', env.KPROBES / script, *words]))
 
 
 def run(built: Built, neutral: bool = True) -> list[Result]:
     """All checks of a built kernel; unless NEUTRAL, of its architecture alone."""
     hit_path, objects = 'check-hit-path.py', _objects(built)
     with progress.Stage(f'check-kernel {built.arch}', 3):
-        results = [
-            _script('hit-path', hit_path, built.obj / 'vmlinux'),
-            _script('text', hit_path, '--text-of', *objects)]
+        results = [_script(built, 'hit-path', hit_path, built.obj / 'vmlinux'),
+                   _script(built, 'text', hit_path, '--text-of', *objects)]
         if built.has('KASAN'):
-            results.append(_script('kasan', 'check-kasan.py', *objects))
-        results += [_clippy(built),
-                    _clippy(built, 'clippy-without-tests', tests=False),
-                    rustdoc(built)]
+            results.append(_script(built, 'kasan', 'check-kasan.py', *objects))
+        results += [_clippy(built), rustdoc(built),
+                    _clippy(built, 'clippy-without-tests', tests=False)]
         if neutral:
-            results += [
-                _clippy_among(built, 'clippy-kernel', 'rust/.kernel.o.cmd'),
-                _clippy_among(built, 'clippy-macros',
-                              'rust/.libmacros.so.cmd')]
+            results += [_clippy_among(built, 'clippy-kernel', 'rust/.kernel.o.cmd'),
+                        _clippy_among(built, 'clippy-macros', 'rust/.libmacros.so.cmd')]
         if neutral and built.has('KRETPROBES'):
             results += compilefail.tests(built)
     return results

@@ -89,6 +89,6 @@ def _try(built: Built, path: Path, folder: str) -> list[str]:
 def tests(built: Built) -> list[Result]:
     """A result for each file."""
     with tempfile.TemporaryDirectory() as folder:
-        return [verdict(f'check-kernel.compile-fail.{path.stem}',
+        return [verdict(f'{built.arch}.rust.check-kernel.compile-fail.{path.stem}',
                         '\n'.join(_try(built, path, folder)))
                 for path in sorted(FOLDER.glob('*.rs'))]

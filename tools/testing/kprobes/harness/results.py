@@ -226,12 +226,10 @@ def chosen(name: str, pattern: str) -> bool:
 
 
 # The commands that run tests of these names; of others make test does.
-_COMMANDS = {'check': 'check', 'check-kernel': 'check-kernel',
-             'miri': 'host-miri', 'fuzz': 'host-fuzz',
-             'docs': 'docs', 'series': 'series',
-             'selfcheck': 'selfcheck', 'clients': 'test-clients',
-             'c': 'test-clients', 'rust': 'test-clients',
-             'coverage': 'coverage'}
+_COMMANDS = {
+    **{name: name for name in ('check', 'check-kernel', 'coverage', 'docs', 'selfcheck', 'series')},
+    **{name: 'test-clients' for name in ('c', 'clients', 'rust')},
+    'miri': 'host-miri', 'fuzz': 'host-fuzz'}
 # Results of a boot that belong to no suite.
 _BOOTS = ('boot', 'cmdline', 'no-splat', 'tests', 'crashes')
 
@@ -247,16 +245,20 @@ def again(name: str) -> str:
         return f'make host-test{chosen_test}'
     if suite == 'commands':
         return f'make {case}'
-    if test == name or suite in ('build', 'check-kernel', 'coverage'):
+    if test == name:
         return f'make {_COMMANDS.get(suite, "test")}'
     arch, impl = name.split('.')[:2]
+    kernel = ('' if arch == 'x86_64' else f' ARCH={arch}') \
+        + ('' if impl == 'rust' or suite == 'coverage' else f' IMPL={impl}')
+    if suite in ('build', 'check-kernel', 'coverage'):
+        return f'make {_COMMANDS.get(suite, "test")}{kernel}'
     if suite == 'clients':
         return f'make test-all PIECE={impl}-{arch}-clients'
-    kernel = '' if (arch, impl) == ('x86_64', 'rust') \
-        else f' ARCH={arch} IMPL={impl}'
     if suite.startswith('storm'):
         return f'make storm{kernel}'
     if suite in _BOOTS:
         return f'make selftest{kernel}'
+    if case in _BOOTS:
+        test = f'{suite}*'
     part = 'kunit' if of_kunit(name) else 'selftest'
     return f'make {part}{kernel} TEST={test}'

@@ -32,7 +32,7 @@ class Clippy(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.built = types.SimpleNamespace(obj=self.tmp, tree='/tree')
+        self.built = types.SimpleNamespace(obj=self.tmp, tree='/tree', arch='arm')
         self.replace((complaints, 'names', lambda: {'rust/kernel/kprobes.rs'}))
 
     def test_a_crate_of_the_kernel_fails_by_our_files_only(self) -> None:
@@ -49,10 +49,11 @@ class Clippy(support.Case):
                 self.write('rust/.kernel.o.cmd', self.COMMAND)
                 result = checkkernel._clippy_among(self.built, 'c',
                                                    'rust/.kernel.o.cmd')
-                self.assertEqual(result.status, status)
+                self.assertEqual((result.name, result.status),
+                                 ('arm.rust.check-kernel.c', status))
                 self.assertIn(reason, result.reason)
                 # It is the command of the build, without what follows it.
-                words = call.call_args.args[1][2].split()
+                words = call.call_args.args[2][2].split()
                 self.assertEqual(words[:5], [
                     'OBJTREE=/o', 'clippy-driver', '-Dx',
                     '/tree/rust/kernel/lib.rs', '--emit=metadata'])

@@ -178,7 +178,10 @@ class Chosen(support.Case):
                 ('plan.x86_64.rust.modules', 'selftest TEST=modules'),
                 ('arm.c.modules.a',
                  'selftest ARCH=arm IMPL=c TEST=modules.a'),
-                ('x86_64.rust.no-splat', 'selftest'),
+                ('x86_64.rust.no-splat', 'selftest'), ('s390x.c.build', 'test ARCH=s390x IMPL=c'),
+                ('plan.arm.rust.check-kernel.text', 'check-kernel ARCH=arm'),
+                ('arm.c.coverage.ratio', 'coverage ARCH=arm'),
+                ('x86_64.rust.forms.boot', 'selftest TEST=forms*'),
                 ('x86_64.rust.storm-piecewise.boot', 'storm'),
                 ('commands.bench', 'bench'), ('series.0001-a', 'series')):
             self.assertEqual(results.again(name), f'make {command}', name)
