@@ -71,7 +71,9 @@ fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let mut any_armed = false;
     for probe in probes() {
         if let Ok(point) = points.of(probe) {
-            point.probes.set_flag(probe, Flag::Disabled, true);
+            if probe.is_enabled() {
+                point.probes.set_flag(probe, Flag::Disabled, true);
+            }
             any_armed |= point.armed.get() != Armed::No;
         } else {
             probe.set_addr(0);

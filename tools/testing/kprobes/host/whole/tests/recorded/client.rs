@@ -106,8 +106,7 @@ impl Client {
 
     /// Its probe is about to be registered.
     fn begin(&self) {
-        // What was unregistered is left disabled, as C does.
-        // SAFETY: It is not registered, and nothing else runs now.
+        // SAFETY: It is not registered, though maybe left disabled, and nothing else runs now.
         unsafe { (*self.as_c()).flags = 0 };
         self.shared().alive.store(true, Relaxed);
     }

@@ -186,6 +186,7 @@ fn place_is_made_anew_after_a_reload() {
     assert_eq!(old[0].calls(), calls);
     client::unregister(&old);
     world.has_told("lock unlock wait");
+    old[0].set(|probe| assert_eq!(probe.flags & 3, 1, "gone, not disabled"));
     client::unregister(&new);
     // Its copies wait with those of the old place.
     world.has_told("lock [ mend-a sync ] unlock wait free");
