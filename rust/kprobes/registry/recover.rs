@@ -53,14 +53,14 @@ impl Points {
                 continue;
             }
             let at = from.after(offset as u64).ok()?;
-            let Some(point) = self.get(at) else {
+            let point = self.get(at);
+            let Some(point) = point.filter(|point| point.armed.is(Armed::Breakpoint)) else {
                 if Arch::is_breakpoint(rest) && text::is_debugged(at) {
                     return None;
                 }
                 continue;
             };
-            let prepared = point.prepared();
-            if let Some(prepared) = prepared.filter(|_| point.armed.is(Armed::Breakpoint)) {
+            if let Some(prepared) = point.prepared() {
                 Arch::recover(prepared, rest);
             }
             recover_from_jump(point, from, code);
