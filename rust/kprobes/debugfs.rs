@@ -26,7 +26,6 @@ use crate::{
     slots,
     sys::{
         seq::Seq,
-        sort,
         symbols, //
     }, //
 };
@@ -38,7 +37,7 @@ use kernel::{
 
 /// Shows all probes.
 pub(crate) fn list(to: &Seq, registry: &Registry) -> Result<(), Refusal> {
-    for &at in &in_order(registry)? {
+    for &at in &registry.points.in_order()? {
         if let Some(point) = registry.points.get(at) {
             show(to, point);
         }
@@ -77,7 +76,7 @@ pub(crate) fn refused(to: &Seq, registry: &Registry) {
 /// Shows the points that are hit by breakpoints, and why they have no jump.
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) fn unoptimized(to: &Seq, registry: &Registry) -> Result<(), Refusal> {
-    for &at in &in_order(registry)? {
+    for &at in &registry.points.in_order()? {
         let point = registry.points.get(at);
         if let Some(why) = point.and_then(|point| registry.why_no_jump(point)) {
             to.unoptimized(at, why.reason.text(), why.at);
@@ -97,17 +96,6 @@ pub(crate) fn counters(to: &Seq) {
         to.counter(c"return_pools", pools);
         to.counter(c"return_calls", calls);
     }
-}
-
-/// Returns the addresses of all points, in order.
-fn in_order(registry: &Registry) -> Result<KVVec<TextAddr>, Refusal> {
-    let points = &registry.points;
-    let mut all = KVVec::with_capacity(points.len(), GFP_KERNEL)?;
-    for point in points.iter() {
-        all.push(point.at, GFP_KERNEL)?;
-    }
-    sort::ascending(&mut all);
-    Ok(all)
 }
 
 /// Shows the probes of a point, the newest first.

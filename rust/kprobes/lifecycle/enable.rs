@@ -83,7 +83,7 @@ fn switch_breakpoints(change: &mut Change<'_>, on: bool) {
     let points = change.points;
     if on {
         change.arm_breakpoints(&mut points.wanted());
-        change.try_to_optimize(&mut points.wanted());
+        change.try_to_optimize_all();
     } else {
         change.remove_jumps(&mut points.wanted());
         change.disarm_breakpoints(&mut points.wanted());

@@ -139,7 +139,6 @@ impl ForgottenProbes<'_> {
         }
         registry.points.remove_empty(retired);
         // A removed probe may have prevented a jump at any point.
-        let mut change = registry.change();
-        change.try_to_optimize(&mut change.points.iter());
+        registry.change().try_to_optimize_all();
     }
 }

@@ -78,6 +78,16 @@ impl Change<'_> {
         }
     }
 
+    /// Queues all points that may have a jump. In the order of addresses, if there is memory for
+    /// that: then each function and each module is decoded once.
+    pub(crate) fn try_to_optimize_all(&mut self) {
+        let points = self.points;
+        match points.in_order() {
+            Ok(all) => self.try_to_optimize(&mut all.iter().filter_map(|&at| points.get(at))),
+            Err(_) => self.try_to_optimize(&mut points.iter()),
+        }
+    }
+
     /// Queues the points at these addresses that may have a jump, after a change, and the points
     /// whose jumps would overwrite these addresses.
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {

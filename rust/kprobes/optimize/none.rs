@@ -13,5 +13,7 @@ impl Change<'_> {
 
     pub(crate) fn try_to_optimize<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
+    pub(crate) fn try_to_optimize_all(&mut self) {}
+
     pub(crate) fn reconsider(&mut self, _: &mut dyn Iterator<Item = TextAddr>) {}
 }

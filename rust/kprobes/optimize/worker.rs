@@ -40,7 +40,7 @@ pub(crate) fn pass() {
         while write_jumps(&wait) {}
     }
     if short {
-        consider_all(&mut Registry::lock());
+        Registry::lock().change().try_to_optimize_all();
     }
 }
 
@@ -80,12 +80,6 @@ fn write_jumps(wait: &Wait) -> bool {
     count == MAX_READY
 }
 
-/// Queues all points that may have a jump.
-fn consider_all(registry: &mut Registry) {
-    let mut change = registry.change();
-    change.try_to_optimize(&mut change.points.iter());
-}
-
 /// Waits until no point waits for its jump.
 pub(crate) fn flush() {
     while !Registry::lock().optimizer.queue.is_empty() {
@@ -101,7 +95,7 @@ pub(crate) fn allow(on: bool) {
     }
     registry.optimizer.allowed = on;
     if on {
-        consider_all(registry);
+        registry.change().try_to_optimize_all();
         pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
     } else {
         let mut change = registry.change();

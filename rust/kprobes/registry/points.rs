@@ -48,6 +48,11 @@ use core::{
         Ordering, //
     }, //
 };
+#[cfg(any(CONFIG_DEBUG_FS, CONFIG_RUST_KPROBES_JUMPS))]
+use {
+    crate::sys::sort,
+    kernel::prelude::*, //
+};
 
 /// The prepared instruction of a point: its original bytes, and how it is executed.
 pub(crate) type ArchInsn = <Arch as Machine>::ArchInsn;
@@ -186,6 +191,17 @@ impl Points {
             table: Writer::of(&POINTS),
             jumps: Cell::new(0),
         }
+    }
+
+    /// Returns the addresses of all points, in order.
+    #[cfg(any(CONFIG_DEBUG_FS, CONFIG_RUST_KPROBES_JUMPS))]
+    pub(crate) fn in_order(&self) -> Result<KVVec<TextAddr>, Refusal> {
+        let mut all = KVVec::with_capacity(self.len(), GFP_KERNEL)?;
+        for point in self.iter() {
+            all.push(point.at, GFP_KERNEL)?;
+        }
+        sort::ascending(&mut all);
+        Ok(all)
     }
 
     /// Returns the number of points.
