@@ -51,12 +51,17 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
         let registry = &mut *Registry::lock();
         let addresses = || chunk.iter().flatten().map(|probe| probe.at());
         let mut change = registry.change();
-        disarm(&mut change, chunk);
+        let found = disarm(&mut change, chunk);
         // The text is not locked while the next function waits.
         change.text_lock = None;
-        let points = change.points;
-        wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
+        if found.had_jprobe {
+            let points = change.points;
+            wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
+        }
         unlink(&mut change, chunk);
+        if found.armed {
+            change.reconsider(&mut addresses());
+        }
         drop(change);
         addresses().for_each(|at| registry.points.remove(at, &mut retired));
         registry.points.shrink();
@@ -64,24 +69,34 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
     RemovedPoints(retired)
 }
 
+/// What holds for some of the points of a chunk.
+struct Found {
+    /// The point was armed, so it may have prevented jumps.
+    armed: bool,
+    /// The point had a jprobe.
+    had_jprobe: bool,
+}
+
 /// Disables the probes, and disarms the points that are not wanted any more.
-fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) {
+fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) -> Found {
     let points = change.points;
     let probes = || chunk.iter().flatten();
-    let mut any_armed = false;
+    let (mut armed, mut had_jprobe) = (false, false);
     for probe in probes() {
         if let Ok(point) = points.of(probe) {
             if probe.is_enabled() {
                 point.probes.set_flag(probe, Flag::Disabled, true);
             }
-            any_armed |= point.armed.get() != Armed::No;
+            armed |= point.armed.get() != Armed::No;
+            had_jprobe |= point.had_jprobe.get();
         } else {
             probe.set_addr(0);
         }
     }
-    if any_armed {
+    if armed {
         change.disarm_idle(|| probes().filter_map(|probe| points.get(probe.at())));
     }
+    Found { armed, had_jprobe }
 }
 
 /// If one of these points is about to be removed, waits until no CPU runs a jprobe's handler at
@@ -106,13 +121,15 @@ fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
             }
         }
     }
-    change.reconsider(&mut probes().map(|probe| probe.at()));
 }
 
 /// Undoes the registration of a probe if a later step fails.
 pub(super) fn undo_registration(registry: &mut Registry, probe: &'static Probe) {
     let mut retired = Retired::new();
-    unlink(&mut registry.change(), &[Some(probe)]);
+    let mut change = registry.change();
+    unlink(&mut change, &[Some(probe)]);
+    change.reconsider(&mut [probe.at()].into_iter());
+    drop(change);
     registry.points.remove(probe.at(), &mut retired);
     retired.wait();
     probe.reset_list();
