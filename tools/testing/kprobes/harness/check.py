@@ -160,7 +160,7 @@ def run() -> list[Result]:
 
 def _run_all() -> list[Result]:
     results = []
-    with progress.Stage('check', 1) as stage:
+    with progress.Stage('check', 3) as stage:
         stage.expected = 15
         for result in _checks():
             results.append(result)
