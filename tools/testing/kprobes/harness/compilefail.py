@@ -90,5 +90,6 @@ def tests(built: Built) -> list[Result]:
     """A result for each file."""
     with tempfile.TemporaryDirectory() as folder:
         return [verdict(f'{built.arch}.rust.check-kernel.compile-fail.{path.stem}',
-                        '\n'.join(_try(built, path, folder)))
+                        '\n'.join(_try(built, path, folder)),
+                        env.host(env.LOGS / f'compile-fail-{path.stem}.log'))
                 for path in sorted(FOLDER.glob('*.rs'))]

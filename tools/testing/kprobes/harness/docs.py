@@ -99,5 +99,6 @@ def run(build: Callable[[], kernel.Built]) -> list[Result]:
     progress.say(f'pages: {env.host(first)}\n'
                  f'the safe interface: {env.host(out)}/kernel/kprobes/index.html\n'
                  f'the crate: {env.host(out)}/rust_kprobes/index.html')
-    return [verdict(f'docs.{name}', '\n'.join(lines))
+    return [verdict(f'docs.{name}', '\n'.join(lines),
+                    env.host(env.LOGS / f'docs{"-rustdoc" * (name == "rustdoc")}.log'))
             for name, lines in problems.items()]

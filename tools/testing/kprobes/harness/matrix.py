@@ -32,7 +32,7 @@ import series
 import source
 import toolchain
 from arches import Piece
-from ktap import Result, verdict
+from ktap import Result, logged, verdict
 
 FOLDER = env.RESULTS / 'pieces'
 # Functions of checkers that are called at each access or function. A hit must
@@ -66,17 +66,16 @@ def _compiled(arch: str, impl: str, piece: Piece) -> list[Result]:
     called, warned = kernel.compile_ours(arch, piece.flavour)
     checkers = sorted({name for name in called if _CHECKERS.match(name)})
     prefix = f'{arch}.{impl}.{piece.flavour}'
-    return [verdict(f'{prefix}.compiles',
-                    '; '.join(f'warning: {place}' for place in warned)),
-            verdict(f'{prefix}.calls_no_checker', ', '.join(checkers))]
+    outcomes = [verdict(f'{prefix}.compiles', '; '.join(f'warning: {place}' for place in warned)),
+                verdict(f'{prefix}.calls_no_checker', ', '.join(checkers))]
+    return logged(outcomes, env.LOGS / f'{arch}-{piece.flavour}.log')
 
 
 def _storm(arch: str, impl: str, piece: Piece) -> list[Result]:
     """A long storm."""
     built = kernel.build(arch, impl, piece.flavour)
-    outcomes = guests.storm(built, guests.modules(built), piece.seconds,
-                            piece.piecewise, piece.returns, piece.cmdline,
-                            piece.says, piece.extra)
+    outcomes = guests.storm(built, guests.modules(built), piece.seconds, piece.piecewise,
+                            piece.returns, piece.cmdline, piece.says, piece.extra)
     part = 'storm-piecewise' if piece.piecewise else \
         'storm-returns' if piece.returns else 'storm'
     return outcomes + results.vanished(part, outcomes, built.name)

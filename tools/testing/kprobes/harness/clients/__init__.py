@@ -22,7 +22,7 @@ import qemu
 import results
 from clients import bpf, stap
 from clients.common import FOLDER, dotted, head
-from ktap import Result, verdict
+from ktap import Result, logged, verdict
 
 _KEPT = env.RESULTS / 'clients'
 _ENDED = re.compile(r'case: (\S+) (pass|fail|skip) (\d+): ?(.*)')
@@ -159,8 +159,7 @@ def compare(name: str, with_c: Outcome, with_rust: Outcome,
     status, why = 'fail', ''
     if with_rust.status == 'pass':
         if theirs is not None and theirs != with_rust.out and not differs:
-            why = 'another output than with C: ' \
-                + difference(theirs, with_rust.out)
+            why = 'another output than with C: ' + difference(theirs, with_rust.out)
         else:
             status = 'pass'
     elif theirs is not None:
@@ -242,4 +241,4 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
     (kept / 'table.txt').write_text('\n'.join(lines) + '\n')
     progress.say('\n'.join(['', *lines]))
     progress.say(f'what each has said: {env.host(kept)}')
-    return results.judge(judged, 'clients')
+    return results.judge(logged(judged, kept), 'clients')
