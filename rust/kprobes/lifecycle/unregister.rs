@@ -69,11 +69,11 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
     RemovedPoints(retired)
 }
 
-/// What holds for some of the points of a chunk.
+/// The properties that any point of a chunk has.
 struct Found {
-    /// The point was armed, so it may have prevented jumps.
+    /// A point was armed, so it may have prevented jumps.
     armed: bool,
-    /// The point had a jprobe.
+    /// A point had a jprobe.
     had_jprobe: bool,
 }
 
