@@ -38,7 +38,7 @@ use crate::{
     lifecycle::{
         check,
         enable,
-        gone,
+        modules,
         register,
         unregister, //
     },
@@ -227,12 +227,12 @@ unsafe extern "C" fn kprobe_get_kallsym(
 /// None is needed.
 #[export]
 unsafe extern "C" fn kprobe_free_init_mem() {
-    gone::kill_init_text();
+    modules::kill_init_text();
 }
 
 /// The hooks of return probes into the end of a module.
 #[cfg(CONFIG_MODULES)]
-const RETURN_PROBE_HOOKS: &gone::ReturnProbeHooks = &gone::ReturnProbeHooks {
+const RETURN_PROBE_HOOKS: &modules::ReturnProbeHooks = &modules::ReturnProbeHooks {
     #[cfg(CONFIG_KRETPROBES)]
     uses_freed: |probe, freed| crate::returns::uses_freed(probe, |at| freed.has(at)),
     #[cfg(CONFIG_KRETPROBES)]
@@ -259,24 +259,24 @@ unsafe extern "C" fn rust_kprobes_module_event(
     let Some(module) = NonNull::new(module) else {
         return;
     };
-    // SAFETY: By the precondition. `gone::kill_module` forgets the module when it is unloaded.
+    // SAFETY: By the precondition. `modules::kill_module` forgets the module when it is unloaded.
     let module = unsafe { Module::from_c(module) };
     let freed = |init_only| FreedMemory { module, init_only };
     match (state as c_uint, last) {
         (bindings::module_state_MODULE_STATE_COMING, false) => {
-            if check::module_coming(module).is_err() {
+            if modules::coming(module).is_err() {
                 pr_err!("out of memory: a module cannot be probed before it is live\n");
             }
         }
-        (bindings::module_state_MODULE_STATE_COMING, true) => check::module_sorted(module),
+        (bindings::module_state_MODULE_STATE_COMING, true) => modules::sorted(module),
         (bindings::module_state_MODULE_STATE_LIVE, true) => {
-            gone::kill_module(freed(true), RETURN_PROBE_HOOKS)
+            modules::kill_module(freed(true), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, true) => {
-            gone::kill_module(freed(false), RETURN_PROBE_HOOKS)
+            modules::kill_module(freed(false), RETURN_PROBE_HOOKS)
         }
         (bindings::module_state_MODULE_STATE_GOING, false) => {
-            gone::load_failed(freed(false), RETURN_PROBE_HOOKS)
+            modules::load_failed(freed(false), RETURN_PROBE_HOOKS)
         }
         _ => (),
     }

@@ -42,7 +42,7 @@
 //! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |
-//! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/gone.rs` |
+//! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/modules.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
 //! | `aggr_pre_handler()` | `hit/handlers.rs`: `call_pre_handlers()` |
 //! | `setup_singlestep()` | `run()` in `arch/*/kprobes/machine.rs` |

@@ -28,29 +28,30 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The points whose breakpoints a chunk of a registration writes, and its symbol cache.
-pub(super) struct ToArm {
-    pub(super) addresses: KVec<u64>,
-    /// The symbols that the chunk has looked up.
+/// What a registration gathers for up to [`CHUNK`](super::CHUNK) probes.
+pub(super) struct Chunk {
+    /// The points whose breakpoints will be written.
+    pub(super) to_arm: KVec<u64>,
+    /// The symbols that were looked up.
     pub(super) cache: SymbolCache,
 }
 
-impl ToArm {
-    /// Returns a list with room for `count` points.
+impl Chunk {
+    /// Returns a chunk with room for `count` points.
     pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
-            addresses: KVec::with_capacity(count, GFP_KERNEL)?,
+            to_arm: KVec::with_capacity(count, GFP_KERNEL)?,
             cache: SymbolCache::with_room(count)?,
         })
     }
 
     /// Writes the breakpoints of the points that are still wanted.
     pub(super) fn arm(mut self, registry: &mut Registry) {
-        sort::ascending(&mut self.addresses);
+        sort::ascending(&mut self.to_arm);
         let mut change = registry.change();
         change.cache = self.cache;
         let points = change.points;
-        let all = || self.addresses.iter().map(|&at| TextAddr::new(at));
+        let all = || self.to_arm.iter().map(|&at| TextAddr::new(at));
         let is_unarmed = |point: &PointRef<'_>| point.armed.get() == Armed::No && point.is_wanted();
         let unarmed = || all().filter_map(|at| points.get(at)).filter(is_unarmed);
         change.remove_jumps_over(&mut unarmed());

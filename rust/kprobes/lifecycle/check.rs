@@ -14,8 +14,6 @@
 //! C counterpart: `_kprobe_addr()` and `check_kprobe_address_safe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
-#[cfg(CONFIG_MODULES)]
-use crate::sys::modules::Module;
 use crate::{
     model::{
         symbol,
@@ -123,26 +121,6 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
 pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
     blacklist::each(Arch::arch_blacklist(), each);
     registry.modules.each(each);
-}
-
-/// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
-#[cfg(CONFIG_MODULES)]
-pub(crate) fn module_coming(module: Module) -> Result<(), Refusal> {
-    let registry = &mut *Registry::lock();
-    Arch::module_coming();
-    registry.modules.add(module)?;
-    let announced = registry.images.module_coming(module);
-    announced.inspect_err(|_| registry.modules.remove(module))
-}
-
-/// Allows jumps in a module that is being loaded: its tables are sorted now.
-#[cfg(CONFIG_MODULES)]
-pub(crate) fn module_sorted(module: Module) {
-    let registry = &mut *Registry::lock();
-    registry.images.module_sorted(module);
-    let mut change = registry.change();
-    let points = change.points.iter();
-    change.try_to_optimize(&mut points.filter(|point| module.has(point.at)));
 }
 
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.

@@ -7,7 +7,7 @@
 //! - [`arming`]: breakpoints and ftrace's calls;
 //! - [`enable`]: enabling and disabling, one probe or all;
 //! - [`unregister`]: unregistration, in the order that loses no hit;
-//! - [`gone`]: text and modules that are freed while they have probes.
+//! - [`modules`]: modules that come and go, and text that is freed while it has probes.
 //!
 //! `optimize` replaces breakpoints by jumps after arming.
 
@@ -17,7 +17,7 @@
 pub(crate) mod arming;
 pub(crate) mod check;
 pub(crate) mod enable;
-pub(crate) mod gone;
+pub(crate) mod modules;
 pub(crate) mod register;
 pub(crate) mod unregister;
 

@@ -15,7 +15,7 @@
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
 use super::{
-    arming::ToArm,
+    arming::Chunk,
     check,
     unregister,
     ProbePtr,
@@ -61,19 +61,19 @@ pub(crate) fn up_to_refused(
     begin: &mut Begin<'_>,
 ) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
-    for chunk in clients.chunks(CHUNK) {
+    for clients in clients.chunks(CHUNK) {
         // Points whose text was freed. They are freed after the registry is unlocked.
         let mut replaced = Retired::new();
         let registry = &mut *Registry::lock();
-        let mut to_arm = ToArm::with_room(chunk.len()).map_err(|refusal| (done, refusal))?;
-        for client in chunk {
+        let mut chunk = Chunk::with_room(clients.len()).map_err(|refusal| (done, refusal))?;
+        for client in clients {
             let probe = client.ok_or((done, Refusal::NoProbe))?;
             let target = probe.target();
-            let addr = target.and_then(|target| check::resolve(target, &mut to_arm.cache));
+            let addr = target.and_then(|target| check::resolve(target, &mut chunk.cache));
             let found = addr.as_ref().ok().map(|addr| addr.at);
             let registered = addr.and_then(|addr| {
                 begin(&registry.points, done, addr)?;
-                register_one(registry, probe, addr, &mut to_arm, &mut replaced)
+                register_one(registry, probe, addr, &mut chunk, &mut replaced)
             });
             if let Err(refusal) = registered {
                 registry.refused.note(Refused::new(probe, found, refusal));
@@ -81,7 +81,7 @@ pub(crate) fn up_to_refused(
             }
             done += 1;
         }
-        to_arm.arm(registry);
+        chunk.arm(registry);
     }
     Ok(())
 }
@@ -91,18 +91,18 @@ fn register_one(
     registry: &mut Registry,
     probe: &'static Probe,
     addr: ProbeAddr,
-    to_arm: &mut ToArm,
+    chunk: &mut Chunk,
     replaced: &mut Retired<Point>,
 ) -> Result<(), Refusal> {
     // The value of `change()` is dropped at the end of this statement, and unlocks the text.
-    let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut to_arm.cache)?;
+    let kind = add_or_prepare(&mut registry.change(), addr, probe, &mut chunk.cache)?;
     if let Some(kind) = kind {
         let point = Point::new(kind, probe);
         let inserted = registry.points.insert(addr.at, point, replaced);
         inserted.inspect_err(|_| probe.reset_list())?;
-        to_arm.cache.note_start(addr.at);
+        chunk.cache.note_start(addr.at);
     }
-    arm_or_defer(registry, addr.at, probe, to_arm)
+    arm_or_defer(registry, addr.at, probe, chunk)
         .inspect_err(|_| unregister::undo_registration(registry, probe))
 }
 
@@ -198,7 +198,7 @@ fn arm_or_defer(
     registry: &mut Registry,
     at: TextAddr,
     probe: &Probe,
-    to_arm: &mut ToArm,
+    chunk: &mut Chunk,
 ) -> Result<(), Refusal> {
     let is_wanted = !registry.all_disarmed && probe.is_enabled();
     let mut change = registry.change();
@@ -206,7 +206,7 @@ fn arm_or_defer(
     match point.kind {
         _ if !is_wanted => Ok(()),
         PointKind::Ftrace => change.arm_by_ftrace(point),
-        PointKind::Breakpoint(_) => Ok(to_arm.addresses.push(at.get(), GFP_KERNEL)?),
+        PointKind::Breakpoint(_) => Ok(chunk.to_arm.push(at.get(), GFP_KERNEL)?),
     }
 }
 

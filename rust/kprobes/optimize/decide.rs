@@ -147,23 +147,23 @@ impl Change<'_> {
         let function = self.cache.function(at).map_err(cannot_read)?;
         let module = self.images.owner(at).map_err(cannot_read)?;
         let module = module.as_ref();
-        // `check::module_sorted` considers the point again.
+        // `modules::sorted` considers the point again.
         if module.is_some_and(|module| self.images.is_unsorted(module.module())) {
             return Err(NoJumpReason::ModuleComing.into());
         }
         let points = self.points;
         let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
-        let leaving: FindBranches<'_> = &mut |piece, image, found, text_lock| {
+        let find: FindBranches<'_> = &mut |piece, image, found, text_lock| {
             Arch::branches_out_of(piece, image, &mut read, found, text_lock)
         };
-        let leaving = Arch::OVERWRITES_SEVERAL.then_some(leaving);
+        let find = Arch::OVERWRITES_SEVERAL.then_some(find);
         let (cache, lock) = (&mut self.cache, &mut self.text_lock);
         // Searching the same text again would fail again.
         let owner = module.map(|module| module.module());
         if let Some((_, why)) = cache.search_failed.filter(|(failed, _)| *failed == owner) {
             return Err(why);
         }
-        let image = self.images.with_branch_targets(module, at, lock, leaving);
+        let image = self.images.with_branch_targets(module, at, lock, find);
         if let Err(why) = image {
             if let NoJumpReason::CannotRead | NoJumpReason::NoMemory = why.reason {
                 cache.search_failed = Some((owner, why));

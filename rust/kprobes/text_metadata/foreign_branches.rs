@@ -44,21 +44,21 @@ pub(super) struct BranchTargets {
     /// The targets, in order.
     pub(super) entries: KVVec<TextEntry>,
     /// The groups of functions with an indirect jump that may lead anywhere, in order.
-    jumping: KVVec<SplitGroup>,
+    indirect: KVVec<SplitGroup>,
 }
 
 impl BranchTargets {
     /// Finds the branch targets in `text` of an image, which is a part of `module` or the kernel.
-    /// The caller does not hold the text lock. Without `leaving`, no branch is looked for.
+    /// The caller does not hold the text lock. Without `find`, no branch is looked for.
     pub(super) fn read(
         module: Option<&ModRef>,
         image: TextRange,
         text: TextRange,
-        leaving: Option<FindBranches<'_>>,
+        find: Option<FindBranches<'_>>,
     ) -> Result<Self, NoJump> {
-        let (mut entries, mut jumping) = (KVVec::new(), KVVec::new());
-        let Some(leaving) = leaving else {
-            return Ok(Self { entries, jumping });
+        let (mut entries, mut indirect) = (KVVec::new(), KVVec::new());
+        let Some(find) = find else {
+            return Ok(Self { entries, indirect });
         };
         let symbols = tables::symbols(module, text).map_err(|_| NoJumpReason::NoMemory)?;
         let is_start = |to: &TextAddr| symbols.binary_search_by_key(to, |other| other.at).is_ok();
@@ -70,41 +70,41 @@ impl BranchTargets {
                     None => Ok(()),
                 }
             };
-            if leaving(piece, image, &mut found, &mut text::Lock::new())? {
+            if find(piece, image, &mut found, &mut text::Lock::new())? {
                 let mut groups = names.iter().map(|symbol| symbol.group);
-                groups.try_for_each(|group| jumping.push(group, GFP_KERNEL))?;
+                groups.try_for_each(|group| indirect.push(group, GFP_KERNEL))?;
             }
             text::cond_resched();
         }
         sort::ascending(&mut entries);
         let mut last = None;
         entries.retain(|&mut entry| last.replace(entry) != Some(entry));
-        add_other_names(&symbols, &mut jumping)?;
-        Ok(Self { entries, jumping })
+        add_other_names(&symbols, &mut indirect)?;
+        Ok(Self { entries, indirect })
     }
 
     /// Returns whether a group of [`SplitGroup::leading_here`] has an indirect jump that may lead
     /// anywhere in a function of this group.
     pub(super) fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
         let mut from = group.leading_here();
-        from.any(|one| self.jumping.binary_search(&one).is_ok())
+        from.any(|one| self.indirect.binary_search(&one).is_ok())
     }
 }
 
 /// Sorts these groups. A function may have several names, and its parts have one of them; a lookup
 /// may use another name. So if the parts of one name at an address have indirect jumps, the parts
 /// of the other names at the address count as well.
-fn add_other_names(symbols: &[Symbol], jumping: &mut KVVec<SplitGroup>) -> Result<(), NoJump> {
-    sort::ascending(jumping);
-    let known = jumping.len();
+fn add_other_names(symbols: &[Symbol], indirect: &mut KVVec<SplitGroup>) -> Result<(), NoJump> {
+    sort::ascending(indirect);
+    let known = indirect.len();
     for names in index::by_address(symbols).filter(|names| names.len() > 1) {
         let mut parts = names.iter().map(|symbol| symbol.group.of_parts());
-        let sorted = jumping.get(..known).unwrap_or_default();
+        let sorted = indirect.get(..known).unwrap_or_default();
         let is_known = |group| sorted.binary_search(&group).is_ok();
         if parts.clone().any(is_known) {
-            parts.try_for_each(|group| jumping.push(group, GFP_KERNEL))?;
+            parts.try_for_each(|group| indirect.push(group, GFP_KERNEL))?;
         }
     }
-    sort::ascending(jumping);
+    sort::ascending(indirect);
     Ok(())
 }

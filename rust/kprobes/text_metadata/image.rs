@@ -119,13 +119,13 @@ impl Images {
     }
 
     /// Returns the image with its branch targets. If they are not known yet, releases the text lock
-    /// and finds them with `leaving`, if there is any.
+    /// and finds them with `find`, if there is any.
     pub(crate) fn with_branch_targets(
         &mut self,
         module: Option<&ModRef>,
         at: TextAddr,
         lock: &mut Option<text::Lock>,
-        leaving: Option<FindBranches<'_>>,
+        find: Option<FindBranches<'_>>,
     ) -> Result<&Image, NoJump> {
         // Init text is not decoded, so its branch targets are not known.
         if module.is_none() && blacklist::init_text().contains(at) {
@@ -136,7 +136,7 @@ impl Images {
             *lock = None;
             let image = self.image(module, at)?;
             let text = module.map_or_else(blacklist::core_text, |_| image.text);
-            let found = BranchTargets::read(module, image.text, text, leaving)?;
+            let found = BranchTargets::read(module, image.text, text, find)?;
             image.branch_targets = Some(found);
         }
         let known = self.known(module, at).map(|image| &*image);

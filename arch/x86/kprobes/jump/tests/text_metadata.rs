@@ -20,11 +20,11 @@ static IMAGES: SetOnce<Images> = SetOnce::new();
 fn metadata() -> Result<&'static Image, NoJump> {
     if IMAGES.as_ref().is_none() {
         let mut images = Images::EMPTY;
-        let leaving = &mut |piece, image, found: OnTarget<'_>, text_lock: &mut text::Lock| {
+        let find = &mut |piece, image, found: OnTarget<'_>, text_lock: &mut text::Lock| {
             X86::branches_out_of(piece, image, &mut text::read, found, text_lock)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
-        images.with_branch_targets(None, at, &mut None, Some(leaving))?;
+        images.with_branch_targets(None, at, &mut None, Some(find))?;
         IMAGES.populate(images);
     }
     let image = IMAGES.as_ref().and_then(Images::kernel);

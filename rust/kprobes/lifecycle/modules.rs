@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text and modules that are freed while they have probes.
+//! Modules that come and go, and text that is freed while it has probes.
 //!
 //! No CPU runs text that is freed (a module's, or init text), so its breakpoints are not removed.
 //! The probes stay registered until their clients unregister them, but they are *gone*: never
@@ -22,11 +22,34 @@ use crate::{
 #[cfg(CONFIG_MODULES)]
 use crate::{
     sys::{
-        modules::FreedMemory,
+        modules::{
+            FreedMemory,
+            Module, //
+        },
         report, //
     },
     table::Retired, //
 };
+
+/// Notes a module that is being loaded. Its text may be probed then, except for its blacklist.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn coming(module: Module) -> Result<(), Refusal> {
+    let registry = &mut *Registry::lock();
+    Arch::module_coming();
+    registry.modules.add(module)?;
+    let announced = registry.images.module_coming(module);
+    announced.inspect_err(|_| registry.modules.remove(module))
+}
+
+/// Allows jumps in a module that is being loaded: its tables are sorted now.
+#[cfg(CONFIG_MODULES)]
+pub(crate) fn sorted(module: Module) {
+    let registry = &mut *Registry::lock();
+    registry.images.module_sorted(module);
+    let mut change = registry.change();
+    let points = change.points.iter();
+    change.try_to_optimize(&mut points.filter(|point| module.has(point.at)));
+}
 
 /// Hooks of return probes into the end of a module. Each gets a probe, which may be the entry of a
 /// return probe.
