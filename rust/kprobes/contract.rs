@@ -297,6 +297,8 @@ pub(crate) type ForEachPoint<'a, M> =
 /// - after [`optimize`](Jumps::optimize) and [`unoptimize`](Jumps::unoptimize) have returned,
 ///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
 ///   address, by the jump or by the breakpoint;
+/// - if [`disarms_jumps`](Jumps::disarms_jumps), `disarm` restores all bytes that a jump
+///   overwrites, while no CPU executes them;
 /// - a detour's memory stays until no task is in it; dropping the detour does not wait.
 pub(crate) unsafe trait Jumps: Machine {
     /// A detour: C's `struct arch_optimized_insn`. Addresses in it can be translated until it is
@@ -372,6 +374,12 @@ pub(crate) unsafe trait Jumps: Machine {
     /// Replaces jumps by breakpoints: writes all breakpoints, and once every CPU sees them,
     /// restores the other bytes.
     fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock);
+
+    /// Returns whether [`disarm`](Machine::disarm) also restores the instruction under a jump, so
+    /// that no breakpoint need replace the jump first.
+    fn disarms_jumps() -> bool {
+        false
+    }
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.

@@ -147,6 +147,11 @@ unsafe impl Jumps for Arm {
         Self::change_text(write, text_lock);
     }
 
+    /// A jump replaces one whole instruction, and `disarm` restores it.
+    fn disarms_jumps() -> bool {
+        true
+    }
+
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         let (place, offset) = DETOURS.first_word(at, pinned)?;
         let (passed, taken) = match offset {

@@ -27,6 +27,7 @@
 //! The first halfword of a jump is written while a breakpoint is there, or restored to one, and the
 //! rest changes under the breakpoint. A hit of the breakpoint runs the copy in the slot of the
 //! probe point, which leads to the next instruction. So it need not be redirected to the detour.
+//! While all CPUs are stopped, the instruction is restored without a breakpoint.
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
 mod tests;
@@ -38,7 +39,10 @@ use super::{
         BREAKPOINT,
         S390, //
     },
-    machine::poke,
+    machine::{
+        poke,
+        stops_cpus, //
+    },
     prepare::{
         is_percpu_register,
         ArchInsn,
@@ -134,6 +138,7 @@ impl Detour {
 // - a jump is over one instruction. Its copy in a detour neither calls nor is expected to fault, so
 //   no task sleeps there;
 // - each change of text ends after an interrupt to all CPUs, or with all CPUs stopped;
+// - `disarm` restores whole instructions; without facility 85 all CPUs are stopped meanwhile;
 // - a detour's slot is marked as left by a jump.
 unsafe impl Jumps for S390 {
     type Detour = Detour;
@@ -182,13 +187,20 @@ unsafe impl Jumps for S390 {
     }
 
     fn optimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
-        write_each(points, |detour| &detour.jump, TAIL, text_lock);
-        write_each(points, |detour| &detour.jump, HEAD, text_lock);
+        let parts: [Part; 2] = [(|detour| &detour.jump, TAIL), (|detour| &detour.jump, HEAD)];
+        write_each(points, parts, text_lock);
     }
 
     fn unoptimize(points: ForEachPoint<'_, Self>, text_lock: &mut text::Lock) {
-        write_each(points, |_| &BREAKPOINT, HEAD, text_lock);
-        write_each(points, |detour| &detour.overwritten, TAIL, text_lock);
+        let parts: [Part; 2] = [
+            (|_| &BREAKPOINT, HEAD),
+            (|detour| &detour.overwritten, TAIL),
+        ];
+        write_each(points, parts, text_lock);
+    }
+
+    fn disarms_jumps() -> bool {
+        stops_cpus()
     }
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
@@ -214,22 +226,25 @@ unsafe impl Jumps for S390 {
 const HEAD: Range<usize> = 0..BREAKPOINT.len();
 const TAIL: Range<usize> = BREAKPOINT.len()..LEN;
 
-/// Writes a part of a jump, or of what replaces the jump, at each point, and returns when every CPU
-/// sees that. Each part is a change of its own: no CPU may have the tail from before a change and
-/// the head from after it.
-fn write_each(
-    points: ForEachPoint<'_, S390>,
-    code: fn(&Detour) -> &[u8],
-    part: Range<usize>,
-    text_lock: &mut text::Lock,
-) {
-    let write = |text_lock: &mut _| {
-        points(&mut |at, _, detour| {
-            let code = code(detour).get(part.clone()).unwrap_or_default();
-            let at = at.get().wrapping_add(part.start as u64);
-            // SAFETY: The point is at an instruction of `LEN` bytes, and `change_text` calls this.
-            unsafe { poke(TextAddr::new(at), code, text_lock) };
-        });
-    };
-    S390::change_text(write, text_lock);
+/// The code of a point, and the bytes of it that are written.
+type Part = (fn(&Detour) -> &[u8], Range<usize>);
+
+/// Writes the parts of a jump, or of what replaces the jump, at each point, and returns when every
+/// CPU sees that. If CPUs run meanwhile, each part is a change of its own: no CPU may have the tail
+/// from before a change and the head from after it.
+fn write_each(points: ForEachPoint<'_, S390>, parts: [Part; 2], text_lock: &mut text::Lock) {
+    for parts in parts.chunks(if stops_cpus() { 2 } else { 1 }) {
+        let write = |text_lock: &mut _| {
+            points(&mut |at, _, detour| {
+                for (code, part) in parts {
+                    let code = code(detour).get(part.clone()).unwrap_or_default();
+                    let at = TextAddr::new(at.get().wrapping_add(part.start as u64));
+                    // SAFETY: The point is at an instruction of `LEN` bytes, and `change_text`
+                    // calls this.
+                    unsafe { poke(at, code, text_lock) };
+                }
+            });
+        };
+        S390::change_text(write, text_lock);
+    }
 }

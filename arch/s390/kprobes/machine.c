@@ -44,18 +44,23 @@ fault:
 	return copied;
 }
 
+/* A CPU without facility 85 must not execute text that changes. */
+bool __kprobes rust_kprobes_stops_cpus(void)
+{
+	return !cpu_has_seq_insn();
+}
+
 /*
  * Calls @change, which writes text by s390_kernel_write(), and returns when every
- * CPU executes the new text and has left each trap that began before. A CPU with
- * facility 85 may execute text that changes; others are stopped meanwhile.
+ * CPU executes the new text and has left each trap that began before.
  */
 void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 {
-	if (cpu_has_seq_insn()) {
+	if (rust_kprobes_stops_cpus()) {
+		stop_machine_cpuslocked(change, data, NULL);
+	} else {
 		change(data);
 		text_poke_sync();
-	} else {
-		stop_machine_cpuslocked(change, data, NULL);
 	}
 }
 

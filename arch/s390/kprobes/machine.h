@@ -21,6 +21,7 @@ struct pt_regs;
 
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 unsigned long rust_kprobes_cpu_offset(void);
+bool rust_kprobes_stops_cpus(void);
 bool rust_kprobes_copy_nofault(void *to, const void *from, bool word);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */

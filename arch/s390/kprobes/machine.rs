@@ -103,15 +103,20 @@ unsafe impl Machine for S390 {
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
-        poke_each(points, |prepared| &prepared.first, text_lock);
+        // All of it: a jump may have replaced it, if all CPUs are stopped.
+        poke_each(
+            points,
+            |of| of.original.get(..of.len.into()).unwrap_or_default(),
+            text_lock,
+        );
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
         // No iterator: functions of core that are not inlined could be probed.
         if let [first, rest @ ..] = code {
-            *first = prepared.first[0];
+            *first = prepared.original[0];
             if let [second, ..] = rest {
-                *second = prepared.first[1];
+                *second = prepared.original[1];
             }
         }
     }
@@ -212,15 +217,22 @@ fn offset_in_copy(prepared: &ArchInsn, registers: &Registers) -> Option<u64> {
     (offset == 0 || offset == prepared.len.into()).then_some(offset)
 }
 
-/// Replaces the first halfword of each instruction, and returns when every CPU sees that.
+/// Returns whether all CPUs are stopped while text changes.
+#[inline]
+pub(super) fn stops_cpus() -> bool {
+    // SAFETY: It can be called anywhere.
+    unsafe { bindings::rust_kprobes_stops_cpus() }
+}
+
+/// Writes code over each instruction, and returns when every CPU sees that.
 fn poke_each(
     points: &mut dyn Iterator<Item = &ArchInsn>,
-    halfword: fn(&ArchInsn) -> &[u8; 2],
+    code: fn(&ArchInsn) -> &[u8],
     text_lock: &mut text::Lock,
 ) {
-    // SAFETY: A point is at the first halfword of an instruction, and `change_text` calls this.
+    // SAFETY: The code is no longer than the instruction, and `change_text` calls this.
     let write =
-        |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, halfword(of), text_lock) });
+        |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text_lock) });
     S390::change_text(write, text_lock);
 }
 

@@ -31,7 +31,7 @@ use crate::{
 /// A jump to itself (`jg`), which a copy elsewhere still leads to.
 pub(super) const JUMP: [u8; 6] = [0xc0, 0xf4, 0, 0, 0, 0];
 
-/// A probed instruction: its first halfword, and how it is executed.
+/// A probed instruction, and how it is executed.
 pub(crate) struct ArchInsn {
     pub(super) run: Run,
     /// The copies of an instruction that is not emulated: one that ends in a breakpoint, and maybe
@@ -42,8 +42,8 @@ pub(crate) struct ArchInsn {
     pub(super) at: TextAddr,
     /// Its length.
     pub(super) len: u8,
-    /// The halfword that the breakpoint replaces.
-    pub(super) first: [u8; 2],
+    /// Its code; zeroes follow.
+    pub(super) original: [u8; 6],
 }
 
 /// How a probed instruction is executed.
@@ -86,10 +86,12 @@ pub(super) fn prepare(
     if exrl_targets::is_target(at, read)? {
         return Err(Refusal::BoundToPlace);
     }
-    let [first, second, third, fourth, ..] = insn.bytes();
     let run = match exec {
         Exec::Branch(branch) => Run::Branch(branch),
-        Exec::SeesInterrupts => Run::SystemMask([first, second, third, fourth]),
+        Exec::SeesInterrupts => {
+            let [first, second, third, fourth, ..] = insn.bytes();
+            Run::SystemMask([first, second, third, fourth])
+        }
         Exec::StoresByte { at: place, byte } if byte != 0 && is_percpu_register(place) => {
             Run::OpenPerCpu(byte)
         }
@@ -112,7 +114,7 @@ pub(super) fn prepare(
         slot,
         at,
         len: insn.len() as u8,
-        first: [first, second],
+        original: insn.bytes(),
     })
 }
 

@@ -135,7 +135,9 @@ impl<M: Jumps> Jump<M> {
 impl<M: Jumps> Drop for Jump<M> {
     fn drop(&mut self) {
         let (at, text) = (self.at, &mut text::Lock::new());
-        M::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
+        if !M::disarms_jumps() {
+            M::unoptimize(&|each| each(at, &self.prepared, &self.detour), text);
+        }
         M::disarm(&mut core::iter::once(&self.prepared), text);
         M::set_chain(&self.detour, None);
     }

@@ -2,9 +2,9 @@
 
 //! Arming and disarming probe points.
 //!
-//! Breakpoints are written in batches: first all breakpoints of a batch, then all CPUs synchronize
-//! once. A batch is a chunk of a registration, in the order of addresses, or all points in no order
-//! when all probes are enabled or disabled. Ftrace points are armed one at a time.
+//! Up to [`CHUNK`] breakpoints are written, and then all CPUs synchronize once. A registration
+//! writes breakpoints in the order of addresses; if all probes are enabled or disabled, there is no
+//! order. Ftrace points are armed one at a time.
 //!
 //! When a point of our plain ftrace user gets a probe with a post handler, the point is added to
 //! our IPMODIFY user as well, so that no other IPMODIFY user changes where the function continues.
@@ -15,6 +15,7 @@
 //! C counterpart: `arm_kprobe()` and `disarm_kprobe()` in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
 
+use super::CHUNK;
 use crate::{
     registry::{
         prelude::*,
@@ -28,7 +29,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What a registration gathers for up to [`CHUNK`](super::CHUNK) probes.
+/// What a registration gathers for up to [`CHUNK`] probes.
 pub(super) struct Chunk {
     /// The points whose breakpoints will be written.
     pub(super) to_arm: KVec<u64>,
@@ -76,17 +77,22 @@ impl Change<'_> {
             Some(prepared)
         });
         let mut breakpoints = breakpoints.peekable();
-        if breakpoints.peek().is_some() {
+        while breakpoints.peek().is_some() {
             let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::arm(&mut breakpoints, text_lock);
+            Arch::arm(&mut breakpoints.by_ref().take(CHUNK), text_lock);
         }
     }
 
-    /// Removes the breakpoints of these points, which have no jumps.
-    pub(super) fn disarm_breakpoints<'p>(
+    /// Removes the jumps and breakpoints of these points.
+    pub(super) fn disarm_text<'p, I: Iterator<Item = PointRef<'p>>>(
         &mut self,
-        points: &mut dyn Iterator<Item = PointRef<'p>>,
+        points: impl Fn() -> I,
     ) {
+        let disarm = |change: &mut Self| change.disarm_breakpoints(&mut points());
+        self.remove_armed_jumps(&mut points(), disarm);
+    }
+
+    fn disarm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         let breakpoints = points.filter_map(|PointRef { point, .. }| {
             let armed = point.armed.get() == Armed::Breakpoint;
             let prepared = point.prepared().filter(|_| armed)?;
@@ -94,9 +100,9 @@ impl Change<'_> {
             Some(prepared)
         });
         let mut breakpoints = breakpoints.peekable();
-        if breakpoints.peek().is_some() {
+        while breakpoints.peek().is_some() {
             let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::disarm(&mut breakpoints, text_lock);
+            Arch::disarm(&mut breakpoints.by_ref().take(CHUNK), text_lock);
         }
     }
 
@@ -112,8 +118,7 @@ impl Change<'_> {
                 report::still_called();
             }
         }
-        self.remove_jumps(&mut points().filter(is_idle));
-        self.disarm_breakpoints(&mut points().filter(is_idle));
+        self.disarm_text(|| points().filter(is_idle));
     }
 
     /// Arms one point, by its kind.
@@ -129,8 +134,7 @@ impl Change<'_> {
     /// Disarms one point, by its kind.
     pub(super) fn disarm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::Breakpoint {
-            self.remove_jumps(&mut [point].into_iter());
-            self.disarm_breakpoints(&mut [point].into_iter());
+            self.disarm_text(|| [point].into_iter());
             self.reconsider(&mut [point.at].into_iter());
         }
         self.disarm_by_ftrace(point)

@@ -85,8 +85,7 @@ fn switch_breakpoints(change: &mut Change<'_>, on: bool) {
         change.arm_breakpoints(&mut points.wanted());
         change.try_to_optimize_all();
     } else {
-        change.remove_jumps(&mut points.wanted());
-        change.disarm_breakpoints(&mut points.wanted());
+        change.disarm_text(|| points.wanted());
     }
 }
 

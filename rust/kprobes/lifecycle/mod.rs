@@ -26,5 +26,6 @@ use crate::sys::probe::Probe;
 /// A client's probe; `None` if the client passed NULL.
 pub(crate) type ProbePtr = Option<&'static Probe>;
 
-/// How many probes are registered or unregistered before the registry is unlocked for others.
+/// How many probes are registered or unregistered before the registry is unlocked for others, and
+/// how many breakpoints are written at once: all CPUs may be stopped meanwhile.
 const CHUNK: usize = 1024;

@@ -47,7 +47,7 @@ pub(crate) enum State {
     Queued(Generation),
     /// The jump of the point is in the text.
     Jump,
-    /// The jump of the point is in the text, and is being removed.
+    /// The jump of the point is being removed.
     Unoptimizing,
 }
 
@@ -77,7 +77,7 @@ impl State {
         matches!(self, Self::Queued(_) | Self::Jump)
     }
 
-    /// Returns whether the jump is in the text.
+    /// Returns whether the jump may be in the text.
     pub(crate) fn has_jump(self) -> bool {
         matches!(self, Self::Jump | Self::Unoptimizing)
     }

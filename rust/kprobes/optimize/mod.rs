@@ -16,8 +16,8 @@
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.
 //!
-//! A change that forbids jumps removes them at once (`remove`): all jumps of a batch, with two
-//! rounds of synchronizing all CPUs. After the blocker is removed,
+//! A change that forbids jumps removes them at once (`remove`): all jumps of a batch, with at most
+//! two rounds of synchronizing all CPUs. After the blocker is removed,
 //! [`Change::reconsider`](crate::registry::Change::reconsider) queues the points again.
 //!
 //! The data is in `registry::optimizer`, which the modules below `optimize` can read.

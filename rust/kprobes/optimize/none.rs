@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A kernel in which no jump replaces a breakpoint: these functions do nothing.
+//! A kernel in which no jump replaces a breakpoint: these functions do nothing else.
 
 use crate::registry::prelude::*;
 
@@ -8,6 +8,14 @@ impl Change<'_> {
     pub(crate) fn remove_jumps_over<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
     pub(crate) fn remove_jumps<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
+
+    pub(crate) fn remove_armed_jumps<'p>(
+        &mut self,
+        _: &mut dyn Iterator<Item = PointRef<'p>>,
+        disarm: impl FnOnce(&mut Self),
+    ) {
+        disarm(self);
+    }
 
     pub(crate) fn forget_jump(&mut self, _: PointRef<'_>) {}
 

@@ -56,19 +56,47 @@ impl Change<'_> {
 
     /// Removes these points from the queue, and removes their jumps.
     pub(crate) fn remove_jumps<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
-        let (all, queue) = (self.points, &mut self.optimizer.queue);
+        self.begin_removal(points);
+        self.write_breakpoints();
+        self.end_removal();
+    }
+
+    /// Removes these points from the queue, and removes their jumps. Then `disarm` restores the
+    /// instructions, over the jumps if it can.
+    pub(crate) fn remove_armed_jumps<'p>(
+        &mut self,
+        points: &mut dyn Iterator<Item = PointRef<'p>>,
+        disarm: impl FnOnce(&mut Self),
+    ) {
+        self.begin_removal(points);
+        if !Arch::disarms_jumps() {
+            self.write_breakpoints();
+        }
+        disarm(self);
+        self.end_removal();
+    }
+
+    fn begin_removal<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         for point in points {
-            if queue.unoptimize(point.at, all) {
+            if self.optimizer.queue.unoptimize(point.at, self.points) {
                 undo_redirect(point);
             }
         }
-        if queue.unoptimizing(all).next().is_none() {
-            return;
+    }
+
+    /// Replaces the jumps that are being removed by breakpoints.
+    fn write_breakpoints(&mut self) {
+        let (all, queue) = (self.points, &self.optimizer.queue);
+        if queue.unoptimizing(all).next().is_some() {
+            let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
+            Arch::unoptimize(&detours, self.text_lock.get_or_insert_with(text::Lock::new));
         }
-        let detours = |each: &mut Each<'_>| all.each_detour(&mut queue.unoptimizing(all), each);
-        Arch::unoptimize(&detours, self.text_lock.get_or_insert_with(text::Lock::new));
-        // Redirect hits back only now: before this, a hit that resumed in the text would have run
-        // the jump's displacement bytes.
+    }
+
+    /// Ends the removal of jumps, which are no longer in the text. Hits are redirected back only
+    /// now: before, one that resumed in the text would have run the jump's displacement bytes.
+    fn end_removal(&mut self) {
+        let (all, queue) = (self.points, &mut self.optimizer.queue);
         while let Some(at) = queue.pop_unoptimized(all) {
             all.count_jumps(-1);
             all.get(at).map(undo_redirect);

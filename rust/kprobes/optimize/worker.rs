@@ -99,7 +99,10 @@ pub(crate) fn allow(on: bool) {
         pr_info!("kprobe jump-optimization is enabled. All kprobes are optimized if possible.\n");
     } else {
         let mut change = registry.change();
-        change.remove_jumps(&mut change.points.iter());
+        let mut points = change.points.iter().peekable();
+        while points.peek().is_some() {
+            change.remove_jumps(&mut points.by_ref().take(MAX_READY));
+        }
         pr_info!(
             "kprobe jump-optimization is disabled. All kprobes are based on software breakpoint.\n"
         );

@@ -51,6 +51,21 @@ fn a_chunk_is_full_at_its_limit() {
 }
 
 #[test]
+fn the_switch_writes_a_chunk_at_a_time() {
+    let mut world = World::new();
+    let clients = client::registered(world.clients(&JUMP, 2 * CHUNK));
+    world.story();
+    for (on, word) in [(false, "mend"), (true, "break")] {
+        assert_eq!(c::rust_kprobes_enable_all(on), 0);
+        has_told(
+            &world,
+            &format!("lock [ 1024*{word} sync 1024*{word} sync ] unlock"),
+        );
+    }
+    client::unregister(&clients);
+}
+
+#[test]
 fn refusal_undoes_earlier_probes_in_order() {
     let mut world = World::new();
     let mut clients = world.clients(&JUMP, 3);
