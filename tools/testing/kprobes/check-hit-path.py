@@ -224,8 +224,7 @@ def split(machine: Machine, text: str) -> tuple[str, str]:
     return mnemonic.strip(), operands.strip()
 
 
-def walk(kernel: Kernel, roots: list[str]
-         ) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+def walk(kernel: Kernel, roots: list[str]) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """Follows the calls from the roots; returns what is wrong and what was seen."""
     problems = []
     paths: dict[int | None, list[str]] = {}

@@ -170,8 +170,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
     names = sorted(str(path.relative_to(root)) for place in PLACES for path in root.glob(place))
     if not names:
-        print(f'check-layers: no .rs files below {" and ".join(PLACES)} in {root}',
-              file=sys.stderr)
+        print(f'check-layers: no .rs files below {" and ".join(PLACES)} in {root}', file=sys.stderr)
         return 2
     files = [File(root, name) for name in names]
     for file in files:

@@ -65,8 +65,7 @@ class Elf:
     def words(self, start: int, end: int) -> tuple[int, ...]:
         """The words between two addresses."""
         for _, kind, address, offset, size, _ in self.sections():
-            if kind == 'PROGBITS' and address \
-                    and address <= start and end <= address + size:
+            if kind == 'PROGBITS' and address and address <= start and end <= address + size:
                 at = offset + start - address
                 return tuple(word for word, in struct.iter_unpack(
                     self.order + self.word, self.data[at:at + end - start]))
@@ -76,8 +75,7 @@ class Elf:
 def disassembled(name: str | pathlib.Path, *options: str) -> Iterator[tuple[str, int, str]]:
     """Function, address and text of each instruction, and each relocation."""
     function = ''
-    for line in output('llvm-objdump', '-dr', '--no-show-raw-insn',
-                       *options, name).splitlines():
+    for line in output('llvm-objdump', '-dr', '--no-show-raw-insn', *options, name).splitlines():
         if match := _FUNCTION.match(line):
             function = match[1]
         elif function and (match := _INSN.match(line)):

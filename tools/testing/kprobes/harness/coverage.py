@@ -106,8 +106,7 @@ def is_deadly(place: Place) -> bool:
         and reason.startswith(DEADLY))
 
 
-def draw(places: list[Place], impl: str, seed: int
-         ) -> tuple[list[Place], list[Place]]:
+def draw(places: list[Place], impl: str, seed: int) -> tuple[list[Place], list[Place]]:
     """(those to register, those left out), by chance, in order."""
     chance = random.Random(seed)
     apart: list[Place] = []
@@ -196,8 +195,7 @@ def _agrees(place: Place, impl: str, answer: Answer) -> bool:
         and (why == reason or why.startswith(f'{reason}: '))
 
 
-def disagreements(places: list[Place], impl: str, heard: Heard
-                  ) -> list[str]:
+def disagreements(places: list[Place], impl: str, heard: Heard) -> list[str]:
     """The answers that differ from what the host test said: texts."""
     mismatches = list(heard.troubles)
     if not heard.ended:

@@ -20,12 +20,10 @@ FOLDERS = {'modules': ('tools/testing/selftests/kprobes/modules',),
 def main(folder: str, command: str, arch: str = 'x86_64') -> None:
     """Boot the guest to its end, or say how it has died."""
     built = kernel.build(arch, 'c')
-    image = guest.initramfs(built, 'crash', f'{command}\n',
-                            kernel.ours(built, *FOLDERS[folder]))
+    image = guest.initramfs(built, 'crash', f'{command}\n', kernel.ours(built, *FOLDERS[folder]))
     try:
         # The suite of forms runs when its module is loaded.
-        qemu.boot(built, image, name='crash', on_line=print,
-                  cmdline='kunit.filter_glob=forms*')
+        qemu.boot(built, image, name='crash', on_line=print, cmdline='kunit.filter_glob=forms*')
     except qemu.Died as died:
         died.show()
 

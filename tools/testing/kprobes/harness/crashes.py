@@ -136,8 +136,7 @@ def judge(lines: list[str], crashes: list[Crash], built: Built) -> list[Result]:
 def tests(built: Built, image: Callable[[str], Path]) -> list[Result]:
     """Boot BUILT, and try all; IMAGE makes the initramfs for those named."""
     of_impl = [crash for crash in CRASHES if built.impl == 'rust' or crash.of_c]
-    crashes = [crash for crash in of_impl
-               if not crash.needs or built.has(crash.needs)]
+    crashes = [crash for crash in of_impl if not crash.needs or built.has(crash.needs)]
     died = None
     with progress.Stage(f'boot {built.name} crashes', 2) as stage:
         try:

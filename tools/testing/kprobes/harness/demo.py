@@ -12,8 +12,7 @@ from kernel import Built
 
 _SAMPLES = ('kprobe_example', 'kretprobe_example', 'kprobe_batch_example')
 # The first words of the kernel's own lines that are shown.
-_KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned',
-           'jprobe_')
+_KERNEL = ('handler_', 'kprobe_', 'kretprobe_', 'kernel_clone returned', 'jprobe_')
 # How the sample of many probes begins its lines.
 _BATCH = 'kprobe_batch_example: '
 
@@ -44,8 +43,7 @@ def samples(impl: str) -> tuple[str, ...]:
 def missing(lines: list[str]) -> list[str]:
     """The things that LINES do not show."""
     text = '\n'.join(lines)
-    return [event for event, pattern in NEEDED.items()
-            if not re.search(pattern, text, re.M)]
+    return [event for event, pattern in NEEDED.items() if not re.search(pattern, text, re.M)]
 
 
 def _show(line: str) -> None:
@@ -57,13 +55,11 @@ def _show(line: str) -> None:
 
 def run(built: Built, job: str) -> int:
     """Boot BUILT with JOB, show it, refuse where something is missing."""
-    image = guest.initramfs(built, 'run', job,
-                            guest.shipped(built, *samples(built.impl)))
+    image = guest.initramfs(built, 'run', job, guest.shipped(built, *samples(built.impl)))
     progress.say(f'booting Linux {built.release} ({built.arch}, '
                  f'IMPL={built.impl})')
     # KUnit's tests would fill the list of what was refused.
-    console = qemu.boot(built, image, name='run', on_line=_show,
-                        cmdline='kunit.enable=0')
+    console = qemu.boot(built, image, name='run', on_line=_show, cmdline='kunit.enable=0')
     if absent := missing(console.lines):
         raise env.Refusal('the demonstration to show all of its events',
                           'not shown: ' + ', '.join(absent),

@@ -57,8 +57,7 @@ def settings(paths: list[Path]) -> dict[str, str]:
             for match in _SETTING.finditer(path.read_text())}
 
 
-def lost(log: str, paths: list[Path], absent: Collection[str]
-         ) -> Iterator[str]:
+def lost(log: str, paths: list[Path], absent: Collection[str]) -> Iterator[str]:
     """The lines of the fragments that a LOG says are not in the result.
 
     The kernel's own configurations may ask for what ours take back.
@@ -86,11 +85,9 @@ def _made_of(tree: Path, paths: list[Path]) -> str:
                       kconfig.hexdigest(), toolchain.identity()])
 
 
-def _run(command: list, log: Path, tree: Path,
-         environment: dict[str, str]) -> None:
+def _run(command: list, log: Path, tree: Path, environment: dict[str, str]) -> None:
     if procs.run(command, log, cwd=tree, extra=environment, append=True):
-        raise env.Refusal('the kernel to configure', procs.tail(log, 12),
-                          f'see {env.host(log)}')
+        raise env.Refusal('the kernel to configure', procs.tail(log, 12), f'see {env.host(log)}')
 
 
 def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,

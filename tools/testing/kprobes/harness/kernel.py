@@ -46,8 +46,7 @@ class Built:
     @property
     def entry(self) -> int:
         """The offset of a function's entry from its first byte."""
-        return sum(size for option, size in self.machine.entry_marks.items()
-                   if self.has(option))
+        return sum(size for option, size in self.machine.entry_marks.items() if self.has(option))
 
     def has(self, option: str) -> bool:
         """Is CONFIG_ this OPTION on?"""
@@ -254,8 +253,7 @@ def external(built: Built, source: Path, out: Path, name: str) -> list[Path]:
 def ours(built: Built, *folders: Path | str) -> list[Path]:
     """Build the test modules in FOLDERS of the repository, all by one make."""
     # What architectures share is built by those that have it.
-    built_here = [folder for folder in folders
-                  if (env.REPO / folder / 'Kbuild').exists()]
+    built_here = [folder for folder in folders if (env.REPO / folder / 'Kbuild').exists()]
     # rsync takes over what of a path is behind the dot.
     return _modules(
         built, env.REPO,
@@ -292,16 +290,14 @@ def _modules(built: Built, source: Path, copied: list[str], out: Path, name: str
     _drop_stale(built, out)
     log = env.LOGS / 'modules-copy.log'
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
-        raise env.Refusal(f'to copy {env.host(source)}', procs.tail(log, 3),
-                          'see the line above')
+        raise env.Refusal(f'to copy {env.host(source)}', procs.tail(log, 3), 'see the line above')
     if kbuild:
         (out / 'Kbuild').write_text(kbuild)
     _drop_partial(out)
     command = make_command(built.arch, built.obj, built.tree, built.flavour)
     log = out / 'build.log'
     with progress.Stage(f'module {name}', 1) as stage:
-        compile_targets([*command, f'M={out}'], ['modules'], log,
-                        stage, 'the module')
+        compile_targets([*command, f'M={out}'], ['modules'], log, stage, 'the module')
     # Not whatever lies there: a module renamed since has left its old one.
     order = out / 'modules.order'
     paths = [out / Path(line).with_suffix('.ko')

@@ -51,14 +51,12 @@ def _whole(arch: str, impl: str, piece: Piece) -> list[Result]:
         # A kernel that can run no other tests, or need not.
         outcomes += [outcome for outcome in guests.kunit_tests(built)
                      if not guests.FOREIGN_EXAMPLES.search(outcome.name)]
-        return outcomes + results.vanished('check-kernel kunit', outcomes,
-                                           built.name)
+        return outcomes + results.vanished('check-kernel kunit', outcomes, built.name)
     for _, boot in guests.boots(
             built, guests.modules(built), states=64, cmdline=piece.cmdline,
             says=piece.says, extra=piece.extra):
         outcomes += boot()
-    return outcomes + results.vanished('check-kernel kunit guest', outcomes,
-                                       built.name)
+    return outcomes + results.vanished('check-kernel kunit guest', outcomes, built.name)
 
 
 def _compiled(arch: str, impl: str, piece: Piece) -> list[Result]:
@@ -76,8 +74,7 @@ def _storm(arch: str, impl: str, piece: Piece) -> list[Result]:
     built = kernel.build(arch, impl, piece.flavour)
     outcomes = guests.storm(built, guests.modules(built), piece.seconds, piece.piecewise,
                             piece.returns, piece.cmdline, piece.says, piece.extra)
-    part = 'storm-piecewise' if piece.piecewise else \
-        'storm-returns' if piece.returns else 'storm'
+    part = 'storm-piecewise' if piece.piecewise else 'storm-returns' if piece.returns else 'storm'
     return outcomes + results.vanished(part, outcomes, built.name)
 
 
@@ -89,8 +86,7 @@ _KINDS = {'whole': _whole, 'kunit': _whole, 'compiled': _compiled,
 def _command(name: str, function: Callable[[], int]) -> Callable[[], list[Result]]:
     def run() -> list[Result]:
         status = function()
-        return [verdict(f'commands.{name}',
-                        f'exit status {status}' if status else '')]
+        return [verdict(f'commands.{name}', f'exit status {status}' if status else '')]
     return run
 
 
@@ -105,8 +101,7 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
     for arch in arches.NAMES:
         machine = arches.of(arch)
         for impl in env.IMPLS if machine.back_end else ('c',):
-            every[f'{impl}-{arch}'] = functools.partial(
-                _whole, arch, impl, Piece(''))
+            every[f'{impl}-{arch}'] = functools.partial(_whole, arch, impl, Piece(''))
         for piece in machine.pieces:
             every[f'{piece.impl}-{arch}-{piece.name}'] = functools.partial(
                 _KINDS[piece.kind], arch, piece.impl, piece)
@@ -170,8 +165,7 @@ def run() -> int:
             outcomes = results.attempt(f'{name}.piece', function)
             _keep(name, now, outcomes, time.monotonic() - started)
         tally.add(outcomes, f'make test-all PIECE={name}')
-        numbers = [sum(r.status == s for r in outcomes)
-                   for s in ('pass', 'fail', 'skip')]
+        numbers = [sum(r.status == s for r in outcomes) for s in ('pass', 'fail', 'skip')]
         rows.append((name, *numbers))
     progress.say('\npiece                     passed failed skipped')
     for row in rows:

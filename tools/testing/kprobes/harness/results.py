@@ -56,8 +56,7 @@ class Tally:
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
             progress.say(f'skipped {len(names)} '
                          f'({reason or "not for this kernel"}): {shown}')
-        harness = [result for result in self.results
-                   if result.name.startswith(_HARNESS)]
+        harness = [result for result in self.results if result.name.startswith(_HARNESS)]
         product = [result for result in self.results if result not in harness]
         if harness and product:
             progress.say(f'product: {_counts(product)}; '
@@ -81,8 +80,7 @@ def _counts(results: list[Result]) -> str:
             f'{number["skip"]} skipped')
 
 
-def attempt(name: str,
-            function: Callable[[], list[Result]]) -> list[Result]:
+def attempt(name: str, function: Callable[[], list[Result]]) -> list[Result]:
     """The results of FUNCTION; if it ends early, a failure called NAME.
 
     A refusal is shown, anything else tells where it was.
@@ -93,8 +91,7 @@ def attempt(name: str,
     except env.Refusal as refusal:
         problem = refusal
     except OSError as error:
-        problem = procs.full_disk(env.WORK) \
-            if error.errno == errno.ENOSPC else error
+        problem = procs.full_disk(env.WORK) if error.errno == errno.ENOSPC else error
     except Exception as error:  # pylint: disable=broad-except
         problem = error
     if isinstance(problem, env.Refusal):
@@ -121,8 +118,7 @@ def known(name: str) -> dict[str, str]:
 
 def judge(results: list[Result], *lists: str) -> list[Result]:
     """A known defect is skipped if it shows, and fails if not."""
-    defects = {f'.{test}': (defect, name) for name in lists
-               for test, defect in known(name).items()}
+    defects = {f'.{test}': (defect, name) for name in lists for test, defect in known(name).items()}
     judged = []
     for result in results:
         defect, name = next((defects[test] for test in defects
@@ -164,8 +160,7 @@ def _sections(text: str) -> dict[str, list[_Row]]:
 def _rows(parts: str = '') -> list[_Row]:
     """The rows of PARTS of plan/suites.txt, or of all."""
     sections = _sections((PLANS / 'suites.txt').read_text())
-    return [row for part in parts.split() or sections
-            for row in sections[part]]
+    return [row for part in parts.split() or sections for row in sections[part]]
 
 
 def required(parts: str, kernel: str = '') -> dict[str, int]:
@@ -174,8 +169,7 @@ def required(parts: str, kernel: str = '') -> dict[str, int]:
     for row in _rows(parts):
         if any(fnmatchcase(kernel, pattern) for pattern in row.kernels):
             for suite, number in row.suites.items():
-                least[suite] = 0 if row.without \
-                    else max(number, least.get(suite, 0))
+                least[suite] = 0 if row.without else max(number, least.get(suite, 0))
     return {suite: number for suite, number in least.items() if number}
 
 
@@ -187,18 +181,15 @@ def listed(parts: str = '') -> set[str]:
 def _suites(name: str) -> list[str]:
     """The words that stand for the test NAME in plan/suites.txt."""
     test = _GUEST.sub('', name, 1)
-    return [test, *(test[:end.start()]
-                    for end in re.finditer(r'\.|::', test))]
+    return [test, *(test[:end.start()] for end in re.finditer(r'\.|::', test))]
 
 
 def of_kunit(name: str) -> bool:
     """Is this test one of a KUnit suite that is built into the kernel?"""
-    return listed().isdisjoint(_suites(name)) \
-        or not listed('kunit').isdisjoint(_suites(name))
+    return listed().isdisjoint(_suites(name)) or not listed('kunit').isdisjoint(_suites(name))
 
 
-def vanished(parts: str, results: list[Result],
-             kernel: str = '') -> list[Result]:
+def vanished(parts: str, results: list[Result], kernel: str = '') -> list[Result]:
     """A failure for every suite of PARTS that is missing, or too short.
 
     A build or boot that died has said so itself; what it did not reach is no news.
@@ -240,8 +231,7 @@ def again(name: str) -> str:
     test = _GUEST.sub('', name, 1)
     suite, _, case = test.partition('.')
     if suite in ('host', 'harness'):
-        chosen_test = f' TEST={name}' if case.startswith('test_') or '::' in case \
-            else ''
+        chosen_test = f' TEST={name}' if case.startswith('test_') or '::' in case else ''
         return f'make host-test{chosen_test}'
     if suite == 'commands':
         return f'make {case}'

@@ -81,14 +81,12 @@ class _Repo:
         self.folder = env.empty_folder(folder)
         name, mail = WHO.rstrip('>').split(' <')
         self.git('init', '-q', '-b', 'series')
-        for key, value in (('user.name', name), ('user.email', mail),
-                           ('core.abbrev', '12')):
+        for key, value in (('user.name', name), ('user.email', mail), ('core.abbrev', '12')):
             self.git('config', key, value)
 
     def git(self, *words: str, **options: Any) -> None:
         """Run git there."""
-        procs.output(['git', '-c', 'safe.directory=*', *words],
-                     cwd=self.folder, **options)
+        procs.output(['git', '-c', 'safe.directory=*', *words], cwd=self.folder, **options)
 
     def put(self, path: Path, data: bytes) -> None:
         """Write one file."""
@@ -125,8 +123,7 @@ def _placed(paths: list[Path], plan: list[Series]) -> dict[str, list[Path]]:
     return placed
 
 
-def _commit_all(repo: _Repo, target: overlay.Target, plan: list[Series]
-                ) -> None:
+def _commit_all(repo: _Repo, target: overlay.Target, plan: list[Series]) -> None:
     """Commit all steps of PLAN, with a tag at the end of each series."""
     placed = _placed(overlay.files(), plan)
     numbered = {patch.name[:4]: patch for patch in overlay.patches()}
@@ -151,8 +148,7 @@ def _commit_all(repo: _Repo, target: overlay.Target, plan: list[Series]
                 repo.put(path, (env.REPO / path).read_bytes())
                 shutil.copymode(env.REPO / path, repo.folder / path)
             repo.put(maintainers, _maintained(full, original, present))
-            repo.commit('\n'.join([step.subject, '', *step.body])
-                        + f'\n\nSigned-off-by: {WHO}\n')
+            repo.commit('\n'.join([step.subject, '', *step.body]) + f'\n\nSigned-off-by: {WHO}\n')
         repo.git('tag', series.name)
 
 
@@ -232,19 +228,16 @@ def _offered(tree: Path) -> set[str]:
 
 def _absent(tree: Path, impl: str) -> set[str]:
     """The options of our configuration with IMPL that TREE does not have yet."""
-    return fragments.settings(
-        fragments.chosen('x86_64', impl, 'bench')).keys() - _offered(tree)
+    return fragments.settings(fragments.chosen('x86_64', impl, 'bench')).keys() - _offered(tree)
 
 
-def _build(tree: Path, impl: str, position: str, log_name: str,
-           planned: int) -> None:
+def _build(tree: Path, impl: str, position: str, log_name: str, planned: int) -> None:
     """Build TREE with IMPL, on top of what the mail before left."""
     obj = env.WORK / 'series' / f'build-{impl}'
     obj.mkdir(parents=True, exist_ok=True)
     with progress.Stage(f'series {position} {impl}', planned) as stage:
         command = kernel.make_command('x86_64', obj, tree)
-        fragments.write(tree, obj, 'x86_64', impl, 'bench', command,
-                        _absent(tree, impl))
+        fragments.write(tree, obj, 'x86_64', impl, 'bench', command, _absent(tree, impl))
         if impl == 'c' and 'CONFIG_RUST_KPROBES_KUNIT_TEST' in _offered(tree):
             procs.output([tree / 'scripts/config', '--file', obj / '.config',
                           '--enable', 'RUST_KPROBES_KUNIT_TEST'])
@@ -280,8 +273,7 @@ def _build_with(mails: list[Path], tree: Path) -> None:
                                '--batch', '-d', tree, '-i', mail], text=True,
                               capture_output=True, check=False)
         if done.returncode:
-            raise env.Refusal(f'{mail.name} to apply', done.stdout,
-                              'refresh the patches')
+            raise env.Refusal(f'{mail.name} to apply', done.stdout, 'refresh the patches')
         # Files alone are not built yet, but at the end of a series all is.
         last = number == len(mails) or mails[number].parent != mail.parent
         if not last and '\nnew file mode ' in mail.read_text(errors='replace'):

@@ -12,8 +12,7 @@ import arches as records
 import env
 import source
 
-_OF_EVERY_KERNEL = {'test-all': ('ARCH', 'IMPL'), 'series': ('ARCH', 'IMPL'),
-                    'coverage': ('IMPL',)}
+_OF_EVERY_KERNEL = {'test-all': ('ARCH', 'IMPL'), 'series': ('ARCH', 'IMPL'), 'coverage': ('IMPL',)}
 # {variable: the commands that read it}, where others would ignore it.
 _READ_BY = {'ARGS': ('storm', 'module', 'test-clients', 'host-fuzz'),
             'TEST': ('host-test', 'kunit', 'selftest')}
@@ -79,8 +78,7 @@ def _check_command(name: str) -> None:
         raise env.Refusal('ARGS= a number of strings', os.environ['ARGS'],
                           f'make {name} ARGS=50000000')
     if name in ('check-kernel', 'docs') and impl(arch()) != 'rust':
-        raise env.Refusal('IMPL=rust: this is about our own code', 'IMPL=c',
-                          f'make {name}')
+        raise env.Refusal('IMPL=rust: this is about our own code', 'IMPL=c', f'make {name}')
 
 
 def _check_piece() -> None:
@@ -145,8 +143,7 @@ def check(name: str) -> None:
     _check_piece()
     seed = os.environ.get('SEED') or '1'
     if not (re.fullmatch('[0-9]+', seed) and int(seed) < 1 << 64):
-        raise env.Refusal('SEED= a number below 2^64', seed,
-                          f'make {name} SEED=7')
+        raise env.Refusal('SEED= a number below 2^64', seed, f'make {name} SEED=7')
     _refuse_unread(name)
     if not re.fullmatch(r'[\w.:*-]*', os.environ.get('TEST', '')):
         raise env.Refusal(

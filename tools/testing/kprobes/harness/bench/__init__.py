@@ -38,8 +38,7 @@ import procs
 import progress
 import qemu
 from bench import repeat
-from bench.rows import BOOTS, LANES, QUICK, Arch, Row, Sections, \
-    of_arch, of_one_hit, sections
+from bench.rows import BOOTS, LANES, QUICK, Arch, Row, Sections, of_arch, of_one_hit, sections
 
 SOURCES = env.SELFTESTS / 'bench'
 # A measurement of one implementation, and the figures of its rows.
@@ -134,8 +133,7 @@ def _plugin(out: Path) -> Path:
     return target
 
 
-def _boot(built: kernel.Built, modules: list[Path], name: str,
-          tick: Callable[[str], None]) -> Boot:
+def _boot(built: kernel.Built, modules: list[Path], name: str, tick: Callable[[str], None]) -> Boot:
     """One boot. Two of them may run at once: under icount the figures do not
     depend on what else the machine does."""
     image = guest.initramfs(built, f'bench-{name}', _script(name), modules)
@@ -169,8 +167,7 @@ def _boot(built: kernel.Built, modules: list[Path], name: str,
     return rows, console.seconds, image
 
 
-def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections
-             ) -> Result:
+def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections) -> Result:
     """The rows of one implementation."""
     built, table = kernel.build(arch, impl, 'bench'), of_arch(arch)
     if built.has('HAVE_OPTPROBES') and not built.has('OPTPROBES'):
@@ -236,12 +233,10 @@ def troubles(result: Result, wanted: Sections) -> Iterator[str]:
             (row.traps and 'traps' not in figures, 'has no traps counted'),
         ) if is_so), None)
         if problem:
-            yield f'{result["impl"]}: row {row.name} ' \
-                + problem.format(**figures)
+            yield f'{result["impl"]}: row {row.name} ' + problem.format(**figures)
 
 
-def too_dear(c: Result | None, rust: Result | None, wanted: Sections
-             ) -> Iterator[str]:
+def too_dear(c: Result | None, rust: Result | None, wanted: Sections) -> Iterator[str]:
     """The rows of Rust that cost more than they may."""
     for row in _rows(wanted):
         theirs, ours = value(c, row), value(rust, row)
@@ -277,8 +272,7 @@ def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
             line = f'  {row.title:57}' + ''.join(f' {_cells(cells, row)}' for cells in figures)
             if len(figures) > 1:
                 theirs, ours = (cells.get(row.figure) for cells in figures[:2])
-                line += f' {ours / theirs:6.2f}' \
-                    if theirs and ours is not None else f' {"":6}'
+                line += f' {ours / theirs:6.2f}' if theirs and ours is not None else f' {"":6}'
             if row.traps:
                 line += '  ' + ' / '.join(
                     f'{cells["traps"]:g}' if 'traps' in cells else '-'
@@ -312,8 +306,7 @@ def bench(impls: list[str], quick: bool) -> int:
     if quick:
         names, wanted = QUICK, of_one_hit(wanted)
     committed = SOURCES / f'c-{arch}.json'
-    reference = json.loads(committed.read_text()) \
-        if committed.exists() else None
+    reference = json.loads(committed.read_text()) if committed.exists() else None
     if quick and not reference:
         raise env.Refusal(f'the committed figures of C, {committed.name}',
                           'no such file', 'make bench IMPL=c, then copy its '
@@ -324,8 +317,7 @@ def bench(impls: list[str], quick: bool) -> int:
         progress.say(line)
     _keep(measured, arch + ('-quick' if quick else ''))
     if 'c' in measured and reference:
-        for difference in repeat.compare(reference, measured['c'],
-                                         _rows(wanted)):
+        for difference in repeat.compare(reference, measured['c'], _rows(wanted)):
             progress.say(f'not the committed figure of C: {difference}')
     failures = [problem for result in measured.values() for problem in troubles(result, wanted)]
     failures += too_dear(measured.get('c', reference), measured.get('rust'), wanted)

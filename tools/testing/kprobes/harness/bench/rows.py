@@ -66,8 +66,7 @@ def of_arch(arch: str) -> Arch:
             f'own; for others there is make test ARCH={arch}') from error
 
 
-def hits(plain: str, jump: str, call: str, back: str, trap: str
-         ) -> tuple[tuple[str, str], ...]:
+def hits(plain: str, jump: str, call: str, back: str, trap: str) -> tuple[tuple[str, str], ...]:
     """Rows of hits without jumps, by the names of the instructions."""
     return (
         ('bare_mov', f'bare call: {plain}'),
@@ -149,19 +148,16 @@ def _registered(least: int = 1) -> Iterator[tuple[str, str]]:
 
 
 def _lifecycle(verb: str, least: int = 1) -> list[Row]:
-    return [Row(f'{verb}_{name}', title, 'insns', MEAN)
-            for name, title in _registered(least)]
+    return [Row(f'{verb}_{name}', title, 'insns', MEAN) for name, title in _registered(least)]
 
 
 def _latencies() -> Iterator[Row]:
     for name, title in _registered():
         each = '' if name.endswith('_batch') else ', each'
-        yield Row(f'unregister_{name}_latency', f'unregister, {title}{each}',
-                  'ns')
+        yield Row(f'unregister_{name}_latency', f'unregister, {title}{each}', 'ns')
     for count in _JUMPS:
         for name, title in _JUMP_VERBS:
-            yield Row(f'{name.format(count)}_latency', title.format(count),
-                      'ns')
+            yield Row(f'{name.format(count)}_latency', title.format(count), 'ns')
 
 
 def sections(arch: Arch) -> Sections:

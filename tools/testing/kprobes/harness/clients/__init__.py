@@ -47,8 +47,7 @@ _NOT_RUN = Outcome('fail', 'it was not run')
 
 def cases(only: str = '') -> list[str]:
     """The names of all cases, or of those that begin with a word of ONLY."""
-    names = sorted(str(path.relative_to(FOLDER))[:-3]
-                   for path in FOLDER.glob('*/*.sh'))
+    names = sorted(str(path.relative_to(FOLDER))[:-3] for path in FOLDER.glob('*/*.sh'))
     words = only.split() or ['']
     for word in words:
         if not any(name.startswith(word) for name in names):
@@ -61,8 +60,7 @@ def cases(only: str = '') -> list[str]:
 
 def _case_of(name: str, names: Collection[str]) -> str | None:
     """The one of the cases NAMES that NAME is, or is a part of."""
-    return next((case for case in names
-                 if name == case or name.startswith(f'{case}/')), None)
+    return next((case for case in names if name == case or name.startswith(f'{case}/')), None)
 
 
 def _head(name: str) -> dict[str, str]:
@@ -132,8 +130,7 @@ def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
     names = [name for name in names if name not in skipped]
     if not names:
         return skipped, []
-    outcomes, problems = _boot(built, names, {
-        'stap': scripts, 'bpf': programs, 'results': out})
+    outcomes, problems = _boot(built, names, {'stap': scripts, 'bpf': programs, 'results': out})
     for name, outcome in list(outcomes.items()):
         path = out / f'{name}.out'
         outcome.out = path.read_text(errors='replace') if path.exists() else ''
@@ -149,8 +146,7 @@ def run(built: kernel.Built, names: list[str]) -> tuple[Outcomes, list[str]]:
     return {**skipped, **outcomes, **missing}, problems
 
 
-def compare(name: str, with_c: Outcome, with_rust: Outcome,
-            differs: str | None = None) -> Result:
+def compare(name: str, with_c: Outcome, with_rust: Outcome, differs: str | None = None) -> Result:
     """The Result of a case that both have run, or should have.
 
     DIFFERS says why the outputs may not be the same.
@@ -184,8 +180,7 @@ def difference(before: str, after: str) -> str:
 _SHOWN = {'pass': 'passed', 'fail': 'FAILED', 'skip': 'not here'}
 
 
-def table(outcomes: dict[str, Outcomes], explained: dict[str, str]
-          ) -> Iterator[str]:
+def table(outcomes: dict[str, Outcomes], explained: dict[str, str]) -> Iterator[str]:
     """The outcomes as lines: tool x case x implementation."""
     yield f'{"tool":10} {"case":46} {"C":15} {"Rust":15}  output'
     for name in sorted({name for each in outcomes.values() for name in each}):
@@ -220,8 +215,7 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
                 f'{needed} in the root of make test-clients, for the case {name}',
                 'no such file', 'toolchain/clients-packages lists the packages of that '
                 'root: is it in another place of one of them now?')
-    explained = {name: why for name in names
-                 if (why := _head(name).get('differs'))}
+    explained = {name: why for name in names if (why := _head(name).get('differs'))}
     outcomes, judged = {}, []
     for impl in impls:
         built = kernel.build(arch, impl, 'clients')

@@ -49,8 +49,7 @@ _PROGRAM = re.compile(r'"[./]*(\w+)\.(?:skel\.h|bpf\.o)"')
 
 def tests() -> list[str]:
     """The names of the tests that are chosen, without their parts."""
-    lines = (line.partition('#')[0].strip()
-             for line in CHOSEN.read_text().splitlines())
+    lines = (line.partition('#')[0].strip() for line in CHOSEN.read_text().splitlines())
     return sorted({line.partition('/')[0] for line in lines if line})
 
 
@@ -117,8 +116,7 @@ def _make(built: Built, place: Path, log: Path) -> str:
     return common.complaint(log) if failed else ''
 
 
-def prepare(built: Built, names: Collection[str]
-            ) -> tuple[Path, dict[str, str]]:
+def prepare(built: Built, names: Collection[str]) -> tuple[Path, dict[str, str]]:
     """Make the program for BUILT, if the case is among NAMES.
 
     Returns the folder of what its guest runs, and {case: why there is none}.
@@ -130,7 +128,6 @@ def prepare(built: Built, names: Collection[str]
     place = _tree(folder)
     if why := _make(built, place, folder / 'make.log'):
         return out, {CASE: why}
-    for path in [*(place / name for name in _RUN),
-                 *sorted(place.glob('*.bpf.o'))]:
+    for path in [*(place / name for name in _RUN), *sorted(place.glob('*.bpf.o'))]:
         shutil.copy2(path, out / path.name)
     return out, {}

@@ -70,14 +70,11 @@ class Coverage(support.Case):
         self.assertEqual(coverage.draw(deadly + fine, 'rust', 1), (deadly + fine, []))
 
     def test_rounds_have_all_and_nothing_near(self) -> None:
-        places = [_place(at, 'jump' if at % 3 else 'refused: x')
-                  for at in range(0, 20000, 5)]
+        places = [_place(at, 'jump' if at % 3 else 'refused: x') for at in range(0, 20000, 5)]
         chosen, _ = coverage.draw(places, 'rust', 1)
-        self.assertTrue(all(b.at - a.at >= coverage.APART
-                            for a, b in zip(chosen, chosen[1:])))
+        self.assertTrue(all(b.at - a.at >= coverage.APART for a, b in zip(chosen, chosen[1:])))
         rounds = coverage.rounds(chosen)
-        self.assertEqual(sorted(sum(rounds, []), key=lambda place: place.at),
-                         chosen)
+        self.assertEqual(sorted(sum(rounds, []), key=lambda place: place.at), chosen)
         self.assertTrue(all(len(these) <= coverage.ROUND for these in rounds))
 
     def test_all_is_as_it_was_said(self) -> None:
@@ -92,8 +89,7 @@ class Coverage(support.Case):
         # In the order of addresses in one file, as they came in the other.
         lines = _say(found)
         stays = [line for line in lines if ' stays ' in line]
-        self.assertEqual(self.differing('rust', found, reversed(stays), stays),
-                         [])
+        self.assertEqual(self.differing('rust', found, reversed(stays), stays), [])
 
     def test_what_is_otherwise_is_told(self) -> None:
         for said, answer in (('jump', f'breakpoint: {_LABEL}'),
@@ -117,16 +113,14 @@ class Coverage(support.Case):
         # One stays that is not ours, so nobody knows which is whose.
         stays = _place(0x10, f'breakpoint: {_LABEL}')
         refused = _place(0x10, f'refused: {_WAITS}')
-        line, = [line for line in _say({refused: refused.rust})
-                 if ' refused ' in line]
+        line, = [line for line in _say({refused: refused.rust}) if ' refused ' in line]
         for place, more, without, wrong in (
                 (stays, [f'coverage: stays g+0x10/0x90  {_LABEL}'], [], 1),
                 # Refusals of rounds before stand before ours.
                 (refused, [line.replace('waits', 'waited'), line], [line], 0),
                 # Another place with the same reason.
                 (refused, [line.replace('f+0x10', 'f+0x11')], [line], 1)):
-            self.assertEqual(len(self.differing(
-                'rust', {place: place.rust}, more, without)), wrong)
+            self.assertEqual(len(self.differing('rust', {place: place.rust}, more, without)), wrong)
 
     def test_each_check_of_registering_fails_alone(self) -> None:
         place = _place(0xff10)
@@ -141,16 +135,14 @@ class Coverage(support.Case):
                   'text is not as before: jump'}),
                 ([], ['WARNING: so', 'BUG: so'],
                  {'x.rust.coverage.no-splat': 'WARNING: so; BUG: so'})):
-            console = mock.Mock(lines=[*lines, *more, end], splats=splats,
-                                seconds=1)
+            console = mock.Mock(lines=[*lines, *more, end], splats=splats, seconds=1)
             with mock.patch('coverage._register', return_value=console):
                 _, results = coverage.registered(built, [place])
             self.assertEqual({result.name: result.reason for result in results
                               if result.status == 'fail'}, failed)
             self.assertEqual(len(results), 3)
         # A guest that says nothing has tried nothing and has not ended.
-        self.assertEqual(len(coverage.disagreements(
-            [_place(0x10)], 'c', coverage.Heard([]))), 2)
+        self.assertEqual(len(coverage.disagreements([_place(0x10)], 'c', coverage.Heard([]))), 2)
 
     def test_where_nothing_was_said_an_answer_must_be_possible(self) -> None:
         place = coverage.Place(0x10, 'f+0x10')

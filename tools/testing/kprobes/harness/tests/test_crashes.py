@@ -43,15 +43,13 @@ class Crashes(support.Case):
                 rest = lines[:number] + lines[number + 1:]
                 wrong += [rest, [line, *rest]] if number else [rest]
             for changed in wrong:
-                self.assertEqual(
-                    list(self.failed(self.lines(**{name: changed}))), [name])
+                self.assertEqual(list(self.failed(self.lines(**{name: changed}))), [name])
 
     def test_what_comes_before_and_what_was_not_reached(self) -> None:
         self.assertEqual(self.failed(self.lines('WARNING: x')),
                          {'handler_that_may_sleep': 'WARNING: x'})
         self.sections.popitem()
-        self.assertEqual(list(self.failed(self.lines())),
-                         ['H4_U7_unrecoverable'])
+        self.assertEqual(list(self.failed(self.lines())), ['H4_U7_unrecoverable'])
 
     def test_what_is_tried_and_where_the_guest_has_died(self) -> None:
         every = dict.fromkeys(self.sections, 'pass')

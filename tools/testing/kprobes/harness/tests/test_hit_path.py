@@ -32,8 +32,7 @@ _KPROBES, _TEXT = '.kprobes.text', '.text'
 _PANIC = '_RNvNtCs1234_4core9panicking18panic_bounds_check'
 
 
-def function(name: str, *body: str, section: str = _KPROBES,
-             kind: str = '%function') -> str:
+def function(name: str, *body: str, section: str = _KPROBES, kind: str = '%function') -> str:
     """An assembler's function of these instructions."""
     lines = [f'.section {section}, "ax"', f'.globl {name}',
              f'.type {name}, {kind}', f'{name}:', *body, 'ret',
@@ -57,12 +56,10 @@ def callee(path: str, at: str = 'get_kprobe') -> str:
 class Case(support.Case):
     """Something that clang makes an object of, and the script's words on it."""
 
-    def build(self, *functions: str, name: str = 'a.o',
-              target: str = 'x86_64-linux-gnu') -> Path:
+    def build(self, *functions: str, name: str = 'a.o', target: str = 'x86_64-linux-gnu') -> Path:
         source = self.write(f'{name}.S', ''.join(functions))
         built = source.with_suffix('')
-        subprocess.run(['clang', f'--target={target}', '-c', source,
-                        '-o', built], check=True)
+        subprocess.run(['clang', f'--target={target}', '-c', source, '-o', built], check=True)
         return built
 
     def run_script(self, *words) -> tuple[int, list[str]]:
@@ -89,8 +86,7 @@ class Walk(Case):
         status, lines = self.judge(*functions)
         seen = [line.removeprefix('on the hit path: ') for line in lines
                 if line.startswith('on the hit path: ')]
-        self.assertEqual((status, lines[len(seen):]),
-                         (1 if complaints else 0, complaints))
+        self.assertEqual((status, lines[len(seen):]), (1 if complaints else 0, complaints))
         return seen
 
     def test_what_is_called_is_followed(self) -> None:
@@ -195,8 +191,7 @@ class Objects(Case):
             code = function('hit') + ''.join(
                 function(f'f{number}', section=section)
                 for number, section in enumerate(sections))
-            built = self.build(code.replace('\nret\n', f'\n{ret}\n'),
-                               target=target)
+            built = self.build(code.replace('\nret\n', f'\n{ret}\n'), target=target)
             status, lines = self.run_script('--text-of', built)
             self.assertEqual((status, sorted(lines)), (int(size > 0), sorted(
                 f'{built}: expected code in .kprobes.text only, '
@@ -209,8 +204,7 @@ class Objects(Case):
         stray = self.build(function('stray', section=_TEXT), name='inner/stray.o')
         # It is there, but not in the kernel.
         self.build(function('unused', section=_TEXT), name='unused.o')
-        subprocess.run(['llvm-ar', 'rcST', self.tmp / 'built-in.a', right,
-                        stray], check=True)
+        subprocess.run(['llvm-ar', 'rcST', self.tmp / 'built-in.a', right, stray], check=True)
         self.assertEqual(self.run_script('--text-of', self.tmp), (1, [
             f'{stray}: expected code in .kprobes.text only, '
             'found: 1 bytes in .text']))

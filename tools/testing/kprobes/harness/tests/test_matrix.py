@@ -30,8 +30,7 @@ class Compiled(support.Case):
         folder, commands = kernel.folder('x86_64', 'rust', 'random-3'), []
 
         def output(command):
-            commands.append([str(word).rpartition('/')[2]
-                             for word in command])
+            commands.append([str(word).rpartition('/')[2] for word in command])
             return '\n'.join(called)
 
         def compiles(_command, targets, path, _stage):
@@ -50,8 +49,7 @@ class Compiled(support.Case):
         compiled = matrix.pieces()['rust-x86_64-random-3']()
         self.assertFalse(folder.exists())
         # What is no machine code becomes it first.
-        self.assertEqual([commands[0][0], commands[1][-2:]],
-                         ['llc', ['a.o', 'b.machine-code']])
+        self.assertEqual([commands[0][0], commands[1][-2:]], ['llc', ['a.o', 'b.machine-code']])
         self.assertEqual([result.name for result in compiled],
                          ['x86_64.rust.random-3.compiles',
                           'x86_64.rust.random-3.calls_no_checker'])
@@ -83,22 +81,19 @@ class Kunit(support.Case):
 
     def test_examples_of_others_do_not_count(self) -> None:
         examples = 'x86_64.rust.rust_doctests_kernel.rust_doctest_kernel_'
-        leaves = [Result(f'{examples}{name}', 'pass')
-                  for name in ('kprobes_rs_0', 'sync_rs_0')]
+        leaves = [Result(f'{examples}{name}', 'pass') for name in ('kprobes_rs_0', 'sync_rs_0')]
         self.replace((matrix.kernel, 'build', self.built_kernel),
                      (matrix.checkkernel, 'run', lambda _: []),
                      (guests, 'kunit_tests', lambda _: leaves),
                      (results, 'vanished', lambda *_: []))
-        self.assertEqual(piece('rust-x86_64-api'),
-                         {f'{examples}kprobes_rs_0': 'pass'})
+        self.assertEqual(piece('rust-x86_64-api'), {f'{examples}kprobes_rs_0': 'pass'})
 
 
 class Whole(support.Case):
     """Kernels on which all is run, and a guest that is told what to do."""
 
     def run_piece(self, name, *lines):
-        boot = mock.Mock(return_value=mock.Mock(lines=lines, splats=[],
-                                                seconds=1))
+        boot = mock.Mock(return_value=mock.Mock(lines=lines, splats=[], seconds=1))
         self.write('.config', '')
         self.replace(
             (guests, 'modules', lambda _: []),
@@ -153,8 +148,7 @@ class Examples(support.Case):
     """The modules that README shows."""
 
     def test_both_say_what_they_must(self) -> None:
-        template, hello = (lines for _, lines
-                           in matrix.modules.shown().values())
+        template, hello = (lines for _, lines in matrix.modules.shown().values())
         for lines, statuses in (
                 ((['mark: module', *hello], [*template, 'x']),
                  ['pass', 'pass']),
@@ -168,5 +162,4 @@ class Examples(support.Case):
                  lambda _, folder, __, said=said: said.get(folder.name, [])),
                 (matrix.modules, 'alone', lambda _: []))
             ended = piece('examples-x86_64')
-            self.assertEqual([ended[name] for name in sorted(ended)],
-                             statuses)
+            self.assertEqual([ended[name] for name in sorted(ended)], statuses)

@@ -65,8 +65,7 @@ class Refused(support.Case):
     def test_a_module(self) -> None:
         source = self.write('module/a.c', '')
         self.replace((env, 'MODULE', source.parent))
-        self.refused_by(('module',), 'a Kbuild or Makefile in',
-                        'obj-m := name.o')
+        self.refused_by(('module',), 'a Kbuild or Makefile in', 'obj-m := name.o')
         self.write('module/Kbuild', 'obj-m := a.o\n')
         self.given(ARGS='symbol=vfs_read foo')
         variables.check('module')
