@@ -29,7 +29,7 @@ distclean:
 #: make test           what CI runs: check, host tests, then per supported architecture: kernel, check-kernel, boot, tests
 #: make test-all       the whole matrix, resumable piece by piece (PIECE=name for one of them)
 #: make test-clients   perf, bpftrace, bcc, trace-cmd, SystemTap and upstream's tests use C's kprobes and ours: a table
-#:                     (ARCH=arm|s390x; IMPL= one of them; ARGS=perf: cases whose names begin so)
+#:                     (ARCH= with a back end; IMPL= one of them; ARGS=perf: cases whose names begin so)
 #: make check          no kernel needed: formatting, clippy, layers, unsafe count, licences, shell and Python; the pure
 #:                     part is compiled for i686, powerpc and s390x without std
 #: make check-kernel   against the built kernel: hit path, stray text, CLIPPY=1, rustdoc
@@ -49,7 +49,7 @@ distclean:
 #: make storm          probes come and go under constant hits on 4 CPUs (ARGS="600 piecewise returns": seconds,
 #:                     interrupts anywhere, return probes alone)
 #: make coverage       how many instructions of the booted kernel may become jumps, with Rust and C, by reason;
-#:                     5,000 of them registered with each (SEED=n; ARCH=arm, s390x: these only, and how many can
+#:                     5,000 of them registered with each (SEED=n; another ARCH=: these only, and how many can
 #:                     be probed)
 #: make module DIR=p   build a module of yours, C or Rust, against our kernel, boot, load it, run the run.sh beside it,
 #:                     show its output (ARGS= its parameters)

@@ -21,67 +21,10 @@ import functools
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from re import Pattern
 
 from objects import Elf, disassembled, linked
 
-
-@dataclass(frozen=True)
-class Machine:
-    """The words of an architecture that check-hit-path.py reads."""
-
-    # A branch: how it begins, what may stand before it, the operands if it
-    # is indirect, and all of it if it is by a table of its own function.
-    branch: Pattern
-    prefixes: Pattern
-    indirect: Pattern
-    table: Pattern
-    # The functions in which mitigations do an indirect branch, and a return.
-    thunk: Pattern
-    return_thunk: Pattern
-    # Entries of the hit path that only this architecture has, and those of
-    # them that clients' handlers are called from.
-    entries: tuple[str, ...]
-    handlers: Pattern
-
-
-# All that is of one architecture, by the machine in the header of an ELF file.
-MACHINES = {
-    62: Machine(    # x86-64
-        branch=re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]? '),
-        prefixes=re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
-                            r'|[c-gs]s)\s+)+'),
-        indirect=re.compile(r'\*'),
-        table=re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)'),
-        thunk=re.compile(r'__x86_indirect_(call_|jump_)?thunk_'),
-        return_thunk=re.compile(r'__x86_return_thunk$'),
-        entries=('kprobe_int3_handler', 'rust_kprobes_jprobe_enter',
-                 'rust_kprobes_jprobe_return_trap'),
-        handlers=re.compile(r'kprobe_int3_handler$')),
-    22: Machine(    # s390x; table: also returns, and what orders memory
-        branch=re.compile(r'(b[a-z]*|j[a-z]*|cl?g?[ir]j[a-z]*) '),
-        prefixes=re.compile(r'^\b$'),
-        indirect=re.compile(r'^(\d+, )?(%r\d+, )?(%r\d+|0)$'),
-        table=re.compile(r'b[a-z]*r? (%r\d+|0)$'),
-        thunk=re.compile(r'__s390_indirect_jump_'),
-        return_thunk=re.compile(r'$^'),
-        entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_unwind_original',
-                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_return_trap'),
-        handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
-    40: Machine(    # arm; what writes PC is a branch; table: also returns
-        branch=re.compile(r'(bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])? '
-                          r'|(mov|ldr|add|sub)\S* pc, |(pop|ldm)\S* .*\bpc}'),
-        prefixes=re.compile(r'^\b$'),
-        indirect=re.compile(r'^(r\d+|lr|ip)$|^pc, |\bpc}'),
-        table=re.compile(r'bx\S* lr$|(pop|ldm)|mov\S* pc, lr$|add\S* pc, pc'
-                         r'|ldr\S* pc, \[(\w+, \w+, lsl #2\]|sp\],)'),
-        thunk=re.compile(r'$^'),
-        return_thunk=re.compile(r'$^'),
-        entries=('kprobe_undefinstr', 'rust_kprobes_detour', 'kprobe_unwind_original',
-                 'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_return_trap'),
-        handlers=re.compile(r'rust_kprobes_undefined$|rust_kprobes_jprobe_enter$')),
-}
 
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
@@ -130,19 +73,14 @@ NOT_HIT = re.compile(r'\.(init|exit|noinstr|kprobes)\.text$|\.text\.fixup$|\.alt
                      r'|\.text\.asan\.module_[cd]tor(\.\d+)?$|\.discard\.')
 
 
-def machine_of(elf: Elf) -> Machine:
-    """The record of the architecture of a file."""
-    if elf.machine not in MACHINES:
-        sys.exit(f'{elf.name}: expected machine {sorted(MACHINES)}, found {elf.machine}')
-    return MACHINES[elf.machine]
-
-
 class Kernel:
     """A linked kernel: its functions, and where probes cannot be."""
 
     def __init__(self, name: str) -> None:
         elf = Elf(name)
-        self.machine = machine_of(elf)
+        if not elf.arch.hit_path:
+            sys.exit(f'{name}: expected hit_path in the record of {elf.arch.name}, found none')
+        self.words = elf.arch.hit_path
         self.addr: dict[str, int] = {}
         self.names: dict[int, str] = {}
         self.sizes: dict[int, int] = {}
@@ -150,8 +88,8 @@ class Kernel:
             self.addr.setdefault(symbol, value)
             # In assembly some are no functions by their type.
             if kind == 'FUNC' or kind == 'NOTYPE' and size \
-                    or self.machine.thunk.match(symbol) \
-                    or self.machine.return_thunk.match(symbol):
+                    or self.words.thunk.match(symbol) \
+                    or self.words.return_thunk.match(symbol):
                 self.sizes[value] = max(size, self.sizes.get(value, 0))
                 self.names.setdefault(value, symbol)
         self.starts = sorted(self.sizes)
@@ -203,12 +141,12 @@ class Kernel:
         if not insns:
             sys.exit(f'{self.label(start)}: expected instructions, found none')
         for at, text in insns:
-            mnemonic, operands = split(self.machine, text)
+            mnemonic, operands = split(self.words.prefixes, text)
             text = f'{mnemonic} {operands}'
-            if not self.machine.branch.match(text):
+            if not self.words.branch.match(text):
                 continue
-            if self.machine.indirect.search(operands):
-                if not self.machine.table.match(text):
+            if self.words.indirect.search(operands):
+                if not self.words.table.match(text):
                     yield at, text, None
                 continue
             # A comparison has its operands before the target.
@@ -218,9 +156,9 @@ class Kernel:
             yield at, text, int(target[1], 16)
 
 
-def split(machine: Machine, text: str) -> tuple[str, str]:
+def split(prefixes: Pattern, text: str) -> tuple[str, str]:
     """An instruction's mnemonic and operands."""
-    mnemonic, _, operands = machine.prefixes.sub('', text, 1).partition('\t')
+    mnemonic, _, operands = prefixes.sub('', text, 1).partition('\t')
     return mnemonic.strip(), operands.strip()
 
 
@@ -251,8 +189,8 @@ def walk(kernel: Kernel, roots: list[str]) -> tuple[list[tuple[str, str, list[st
         name = kernel.names[start]
         for at, text, target in kernel.branches(start):
             where = kernel.label(at)
-            if target is None or kernel.machine.thunk.match(kernel.label(target)):
-                if not HANDLERS.search(name) and not kernel.machine.handlers.search(name):
+            if target is None or kernel.words.thunk.match(kernel.label(target)):
+                if not HANDLERS.search(name) and not kernel.words.handlers.search(name):
                     problems.append((where, 'a direct call', paths[start] + [text]))
             elif not start <= target < start + kernel.sizes[start]:
                 visit(target, paths[start], where)
@@ -262,7 +200,7 @@ def walk(kernel: Kernel, roots: list[str]) -> tuple[list[tuple[str, str, list[st
 def check_vmlinux(name: str) -> int:
     """The first form."""
     kernel = Kernel(name)
-    entries = (*kernel.machine.entries, *ROOTS)
+    entries = (*kernel.words.entries, *ROOTS)
     roots = [root for root in entries if root in kernel.addr]
     if not roots:
         sys.exit(f'{name}: expected the symbols {list(entries)}, found none')

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from harness import arches
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PLACES = ('rust/kprobes/**/*.rs', 'arch/*/kprobes/**/*.rs', 'rust/kernel/kprobes/abi.rs',
           'rust/kernel/kprobes/signature.rs')
@@ -95,7 +97,8 @@ NAMED = re.compile(r'(?<![\w:])(crate::[a-z_]+|(?:kernel|alloc|std|pin_init)(?=:
 CONFIG = r'CONFIG_|cfg[a-z_]*\(.*target_', 'no configuration in pure code (it arrives as a value)'
 PANIC = r'\.unwrap\(\)|\.expect\(|panic!\(|unreachable!\(', 'no way to panic (say Refusal)'
 PATH = r'#\[path|path *=', '#[path] in rust/kprobes/arch.rs only'
-CHOSEN = (r'CONFIG_(X86|ARM|PPC|S390)([^A-Z_0-9]|(_64|64|32)[^A-Z_0-9])',
+CHOSEN = (rf'CONFIG_({"|".join(arches.of(name).option for name in arches.NAMES)})'
+          r'([^A-Z_0-9]|(_64|64|32)[^A-Z_0-9])',
           'the architecture chosen in rust/kprobes/arch.rs only')
 UNSAFE = r'(^|[^a-z_])unsafe([^a-z_]|$)', 'no unsafe in this layer'
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from harness import arches
+
 _FUNCTION = re.compile(r'[0-9a-f]+ <(.+)>:$')
 _INSN = re.compile(r'\s*([0-9a-f]+):\s+(\S.*)')
 _SECTION = re.compile(r'\s*\[ *\d+\] (\S+)\s+(\w+)\s+([0-9a-f]+) ([0-9a-f]+) '
@@ -45,7 +47,11 @@ class Elf:
             sys.exit(f'{name}: expected an ELF file')
         self.order = '<>'[self.data[5] - 1]
         self.word = 'IQ'[self.data[4] - 1]
-        self.machine, = struct.unpack_from(f'{self.order}H', self.data, 18)
+        machine, = struct.unpack_from(f'{self.order}H', self.data, 18)
+        records = {arch.elf: arch for arch in map(arches.of, arches.NAMES)}
+        if machine not in records:
+            sys.exit(f'{name}: expected machine {sorted(records)}, found {machine}')
+        self.arch = records[machine]
 
     def sections(self) -> Iterator[tuple[str, str, int, int, int, str]]:
         """Name, type, address, offset, size and flags of each section."""
@@ -59,7 +65,7 @@ class Elf:
         for line in output('llvm-readelf', '-sW', self.name).splitlines():
             if match := _SYMBOL.match(line):
                 # The value of a Thumb function is its address and 1.
-                is_odd = self.machine == 40 and match[3] == 'FUNC' and int(match[1][-1], 16) % 2
+                is_odd = self.arch.thumb and match[3] == 'FUNC' and int(match[1][-1], 16) % 2
                 yield match[4], int(match[1], 16) - is_odd, int(match[2], 0), match[3]
 
     def words(self, start: int, end: int) -> tuple[int, ...]:

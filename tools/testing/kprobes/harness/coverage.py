@@ -288,24 +288,34 @@ def _register(built: Built, places: list[Place], disarmed: Collection[Place]) ->
                          force='tcg', cmdline='kunit.enable=0', timeout=2700)
 
 
+def counted(outcomes: list[Result], lines: list[str], where: str) -> list[Result]:
+    """OUTCOMES, with a log that has LINES."""
+    log = env.LOGS / f'{where}.log'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text('\n'.join([*lines, '']))
+    return logged(outcomes, log)
+
+
 def _count_results(name: str, places: list[Place], where: str) -> list[Result]:
     """The Results of counting; the counts are printed."""
-    progress.say(f'\n{name}: {len(places):,} instructions')
+    lines = [f'\n{name}: {len(places):,} instructions']
     for impl in env.IMPLS:
-        progress.say('\n'.join([f'{impl}:', *table(places, impl)]))
+        lines += [f'{impl}:', *table(places, impl)]
     ours, theirs = (sum(place.fate(impl) == 'jump' for place in places) for impl in ('rust', 'c'))
     ratio = ours / theirs if theirs else 0
-    told = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'
-    progress.say(f'{name}: of {len(places):,} {told}')
+    summary = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'
+    lines.append(f'{name}: of {len(places):,} {summary}')
     alone = [(_reason(place.rust) or place.rust, place) for place in places
              if place.c == 'jump' and place.rust != 'jump']
     for why, number in Counter(why for why, _ in alone).most_common():
-        progress.say(f'{name}: {number:,} are C\'s alone: {why}: '
+        lines.append(f'{name}: {number:,} are C\'s alone: {why}: '
                      + ('C is wrong' if why.startswith(UNSOUND) else 'LOST'))
+    progress.say('\n'.join(lines))
     losses = [f'{place}: {why}' for why, place in alone if not why.startswith(UNSOUND)]
-    return [verdict(f'{where}.ratio', '' if ratio >= RATIO else
-                    f'{told}, and not {RATIO} times'),
-            verdict(f'{where}.nothing_lost', '; '.join(losses[:5]))]
+    return counted([verdict(f'{where}.ratio', '' if ratio >= RATIO else
+                            f'{summary}, and not {RATIO} times'),
+                    verdict(f'{where}.nothing_lost', '; '.join(losses[:5]))],
+                   [*lines, *losses], where)
 
 
 def registered(built: Built, chosen: list[Place], disarmed: Collection[Place] = ()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""make coverage ARCH=arm, s390x: which instructions can be probed, and be jumps.
+"""make coverage ARCH= not the first: which instructions can be probed, and be jumps.
 
 No host test has C's rules there, so the kernels are asked. Instructions are
 drawn by chance from the functions that are the same in both kernels. Each gets
 a probe in our kernel, which gives reasons, and then in C's. Two kinds of C's
 probes are not armed, as a hit would end the guest: those that we refuse for a
 reason in UNSAFE, and those in functions that C calls, or locks that it takes,
-before it looks for the probe of a hit (C_CALLS).
+before it looks for the probe of a hit (c_calls of the architecture's record).
 """
 
 import random
@@ -31,14 +31,6 @@ UNSAFE = coverage.DEADLY + (
     'an instruction is expected to fault',
     'the kernel changes the text (a jump label, a static call), or traps there',
     'the instruction works at its own address only')
-C_CALLS = {'arm': r'_raw_spin_(un)?lock_irq|do_raw_spin_|lock_(acquire|release)\+|rcu_is_watching'
-                  r'|arch_(local_save|irqs_disabled)_flags|(memset|mmioset)\+'
-                  # The unwinder, which lockdep calls, and its lock.
-                  r'|unwind_|__list_(add|del)_entry_valid',
-           's390x': r'(rcu_)?lock_(acquire|release)\+|(__)?rcu_read_(un)?lock|rcu_is_watching'
-                    r'|debug_lockdep_rcu_enabled'}
-# The length of an instruction of s390x, by its first two bits.
-LENGTHS = (2, 4, 4, 6)
 NOT_ARMED = 'breakpoint: not armed'
 # The address behind a reason.
 _ADDRESS = re.compile(r': \S+\+0x\w+/0x\w+( \[\w+\])?$')
@@ -55,7 +47,7 @@ def functions(symbols: str, text: bytes, base: int, lengths: tuple[int, ...]) ->
     marks = [(at, name[1]) for at, _, _, name in rows if name.startswith('$')]
     data = {byte for (at, kind), (end, _) in pairwise(marks) if kind == 'd'
             for byte in range(at, end)}
-    found: Functions = {}
+    functions_of: Functions = {}
     names: Counter[str] = Counter()
     at = 0
     for start, size, kind, name in rows:
@@ -65,9 +57,9 @@ def functions(symbols: str, text: bytes, base: int, lengths: tuple[int, ...]) ->
                 if at not in data:
                     offsets.append(at - start)
                 at += lengths[text[at] >> 6]
-            found[name, names[name]] = base + start, offsets
+            functions_of[name, names[name]] = base + start, offsets
             names[name] += 1
-    return found
+    return functions_of
 
 
 def _functions(built: Built) -> Functions:
@@ -76,7 +68,7 @@ def _functions(built: Built) -> Functions:
     return functions(
         procs.output(['llvm-nm', '-n', '--print-size', '--special-syms', vmlinux]),
         copy.read_bytes(), coverage.symbol(built, '_stext'),
-        LENGTHS if built.arch == 's390x' else (4,) * 4)
+        built.machine.lengths)
 
 
 def draw(ours: Functions, theirs: Functions, seed: int) -> tuple[list[Place], int]:
@@ -86,9 +78,9 @@ def draw(ours: Functions, theirs: Functions, seed: int) -> tuple[list[Place], in
     ends = list(accumulate(len(offsets) for _, _, offsets, _ in both))
     places = []
     for number in random.Random(seed).sample(range(ends[-1]), min(2 * coverage.DRAWN, ends[-1])):
-        which = bisect_right(ends, number)
-        name, at, offsets, at_c = both[which]
-        offset = offsets[number - ends[which]]
+        index = bisect_right(ends, number)
+        name, at, offsets, at_c = both[index]
+        offset = offsets[number - ends[index]]
         places.append(Place(at + offset, f'{name}+{offset:#x}', at_c=at_c + offset))
     return coverage.draw(places, 'rust', seed)[0], ends[-1]
 
@@ -108,20 +100,20 @@ def fate(place: Place, heard: Heard) -> str:
 
 def count(places: list[Place], where: str) -> list[Result]:
     """The Results of comparing what became of PLACES; the counts are printed."""
-    for (rust, c, wrong), number in Counter(
-            (place.rust, place.c, is_unsafe(place)) for place in places).most_common():
-        progress.say(f'{number:8,} Rust: {rust} | C: {c}' + ' (unsafe)' * wrong)
+    lines = [f'{number:8,} Rust: {rust} | C: {c}' + ' (unsafe)' * unsafe
+             for (rust, c, unsafe), number in Counter(
+                 (place.rust, place.c, is_unsafe(place)) for place in places).most_common()]
     safe = [place for place in places if not is_unsafe(place) and place.c != NOT_ARMED]
     outcomes = []
-    for what, states in (('probed', ('jump', 'ftrace', 'breakpoint')), ('jumps', ('jump',))):
+    for name, states in (('probed', ('jump', 'ftrace', 'breakpoint')), ('jumps', ('jump',))):
         ours, theirs, *shares = (
             sum(place.fate(impl).partition(':')[0] in states for place in of) / len(of)
             for of in (safe, places) for impl in env.IMPLS)
-        told = '{}: {:.2%} with Rust, {:.2%} with C; of {:,} that are safe with C {:.2%}, ' \
-            '{:.2%}'.format(what, *shares, len(safe), ours, theirs)
-        progress.say(told)
-        outcomes.append(verdict(f'{where}.{what}', '' if ours >= theirs else told))
-    return outcomes
+        lines.append('{}: {:.2%} with Rust, {:.2%} with C; of {:,} that are safe with C {:.2%}, '
+                     '{:.2%}'.format(name, *shares, len(safe), ours, theirs))
+        outcomes.append(verdict(f'{where}.{name}', '' if ours >= theirs else lines[-1]))
+    progress.say('\n'.join(lines))
+    return coverage.counted(outcomes, lines, where)
 
 
 def run(arch: str, seed: int) -> list[Result]:
@@ -135,7 +127,7 @@ def run(arch: str, seed: int) -> list[Result]:
     places = [replace(place, at=place.at_c, rust=fate(place, heard)) for place in places]
     heard, ends = coverage.registered(theirs, places, {
         place for place in places
-        if is_unsafe(place) or arch in C_CALLS and re.match(C_CALLS[arch], place.symbol)})
+        if is_unsafe(place) or re.match(theirs.machine.c_calls, place.symbol)})
     places = [replace(place, c=fate(place, heard)) for place in places]
     died = any(outcome.name.endswith('.boot') for outcome in outcomes + ends)
     return outcomes + ends + ([] if died else count(places, f'{arch}.rust.coverage'))

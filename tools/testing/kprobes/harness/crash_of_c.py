@@ -8,19 +8,18 @@ FOLDER holds the modules that COMMAND loads.
 
 import sys
 
+import arches
 import guest
 import kernel
 import qemu
 
 
-FOLDERS = {'modules': ('tools/testing/selftests/kprobes/modules',),
-           'forms': ('lib/tests/kprobes/forms', 'arch/x86/kprobes/tests/forms')}
-
-
-def main(folder: str, command: str, arch: str = 'x86_64') -> None:
+def main(folder: str, command: str, arch: str = arches.NAMES[0]) -> None:
     """Boot the guest to its end, or say how it has died."""
     built = kernel.build(arch, 'c')
-    image = guest.initramfs(built, 'crash', f'{command}\n', kernel.ours(built, *FOLDERS[folder]))
+    modules = kernel.ours(built, *(
+        place for place in built.machine.modules if place.endswith(f'/{folder}')))
+    image = guest.initramfs(built, 'crash', f'{command}\n', modules)
     try:
         # The suite of forms runs when its module is loaded.
         qemu.boot(built, image, name='crash', on_line=print, cmdline='kunit.filter_glob=forms*')

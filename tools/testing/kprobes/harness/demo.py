@@ -64,7 +64,7 @@ def run(built: Built, job: str) -> int:
         raise env.Refusal('the demonstration to show all of its events',
                           'not shown: ' + ', '.join(absent),
                           f'the whole console: {env.host(console.log)}')
-    if built.impl == 'rust' and built.arch == 'x86_64' \
+    if built.impl == 'rust' and built.arch == env.ARCHES[0] \
             and (absent := documents.unseen(console.lines)):
         raise env.Refusal('what README and the pages show of this',
                           'not seen: ' + '; '.join(absent),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import arches
 import env
 import procs
 import toolchain
@@ -30,10 +31,9 @@ FLAVOURS = {
     **{name: ('debug', name) for name in (
         'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl', 'breakpoints',
         'lazy', 'voluntary', 'lpae', 'rt', 'framepointer', 'thumb2')}}
-# The kernel's own configurations below the fragments. Kconfig's defaults
-# answer the rest of the defconfig, "no" that of the tiny ones.
+# The kernel's own configurations below the fragments, if not a defconfig. Kconfig's
+# defaults answer the rest of that, "no" that of the tiny ones.
 _TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')
-_DEFCONFIG = ('arch/x86/configs/x86_64_defconfig',)
 # random-N: whatever Kconfig makes of the seed N.
 RANDOM = 'random-'
 
@@ -101,7 +101,7 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
     options: list[str] = []
     bases: tuple[str, ...] = ()
     if compiler(flavour) == 'gcc':
-        bases = _DEFCONFIG
+        bases = (arches.of(arch).defconfig,)
     elif seed == flavour:
         options, bases = ['-n'], _TINY
     stamp = obj / 'config.made-of'

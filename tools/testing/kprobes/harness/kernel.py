@@ -135,7 +135,7 @@ def folder(arch: str, impl: str, flavour: str) -> Path:
     return env.WORK / 'build' / f'{arch}-{impl}-{flavour}'
 
 
-def images(pattern: str, arch: str = 'x86_64') -> list[Path]:
+def images(pattern: str, arch: str = arches.NAMES[0]) -> list[Path]:
     """Each vmlinux of ARCH that is there, with this PATTERN of IMPL-FLAVOUR."""
     return sorted((env.WORK / 'build').glob(f'{arch}-{pattern}/vmlinux'))
 

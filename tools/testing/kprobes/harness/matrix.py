@@ -91,11 +91,12 @@ def _command(name: str, function: Callable[[], int]) -> Callable[[], list[Result
 
 
 def _kernel() -> kernel.Built:
-    return kernel.build('x86_64', 'rust')
+    return kernel.build(arches.NAMES[0], 'rust')
 
 
 def pieces() -> dict[str, Callable[[], list[Result]]]:
     """{name: function}, in order; those of an architecture are in its record."""
+    first = arches.NAMES[0]
     every: dict[str, Callable[[], list[Result]]] = {
         'ground': lambda: maketest.checks() + maketest.host_tests()}
     for arch in arches.NAMES:
@@ -106,16 +107,16 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
             every[f'{piece.impl}-{arch}-{piece.name}'] = functools.partial(
                 _KINDS[piece.kind], arch, piece.impl, piece)
     return {**every,
-            'examples-x86_64': lambda: (
+            f'examples-{first}': lambda: (
                 modules.examples(built := _kernel()) + modules.alone(built)),
             **{f'clients-{arch}': functools.partial(cli.client_tests, arch)
                for arch in env.SUPPORTED},
-            'run-x86_64': _command('run', cli.run),
+            f'run-{first}': _command('run', cli.run),
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,
-            'bench-x86_64': _command(
+            f'bench-{first}': _command(
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),
-            'bench-quick-x86_64': _command('bench-quick', cli.bench_quick),
+            f'bench-quick-{first}': _command('bench-quick', cli.bench_quick),
             'coverage': coverage.run, 'docs': lambda: docs.run(_kernel),
             **{f'coverage-{arch}': functools.partial(coverage.run, arch)
                for arch in env.SUPPORTED[1:]},

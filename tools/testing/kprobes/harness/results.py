@@ -238,7 +238,7 @@ def again(name: str) -> str:
     if test == name:
         return f'make {_COMMANDS.get(suite, "test")}'
     arch, impl = name.split('.')[:2]
-    kernel = ('' if arch == 'x86_64' else f' ARCH={arch}') \
+    kernel = ('' if arch == env.ARCHES[0] else f' ARCH={arch}') \
         + ('' if impl == 'rust' or suite == 'coverage' else f' IMPL={impl}')
     if suite in ('build', 'check-kernel', 'coverage'):
         return f'make {_COMMANDS.get(suite, "test")}{kernel}'

@@ -4,11 +4,11 @@
 `series.list` says what is in each. A series applies on the one before it, in a
 folder of its own with a cover letter. Each mail must satisfy checkpatch.pl
 --strict, but for the one BUG() that we stand by. After each patch, so also at
-the end of each series, the tree is built for x86_64 with bench.config: with
-the implementation in C (and with the decoder's tests, which then can be
-selected), and, from the mail on after which RUST_KPROBES can be selected, with
-the one in Rust as well. Each of the two has objects of its own, so that a mail
-costs what it touches. FAST=1 leaves the builds out.
+the end of each series, the tree is built for the first of arches.NAMES with
+bench.config: with the implementation in C (and with the decoder's tests, which
+then can be selected), and, from the mail on after which RUST_KPROBES can be
+selected, with the one in Rust as well. Each of the two has objects of its own,
+so that a mail costs what it touches. FAST=1 leaves the builds out.
 """
 
 import fnmatch
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import arches
 import env
 import fragments
 import kernel
@@ -30,6 +31,7 @@ import source
 import toolchain
 
 LIST = overlay.PATCHES / 'series.list'
+_ARCH = arches.of(arches.NAMES[0])
 WHO = ('Rust kprobes developers '
        '<maintainers@users.noreply.a-seed-1b4b8125.example>')
 
@@ -172,10 +174,10 @@ def _make_mails(target: overlay.Target, out: Path) -> list[Path]:
             '*** SUBJECT HERE ***', series.title).replace(
             '*** BLURB HERE ***', '\n'.join(series.body).strip())
         cover.rename(cover.with_suffix('.txt')).write_text(text)
-        found = sorted(folder.glob('*.patch'))
-        if len(found) > 15:
-            raise env.Refusal('at most 15 mails', str(len(found)), 'fewer')
-        made += found
+        patches = sorted(folder.glob('*.patch'))
+        if len(patches) > 15:
+            raise env.Refusal('at most 15 mails', str(len(patches)), 'fewer')
+        made += patches
     return made
 
 
@@ -217,18 +219,18 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
 
 
 def _offered(tree: Path) -> set[str]:
-    """The options that Kconfig comes by in TREE for x86_64."""
-    files, found = ['Kconfig'], set()
+    """The options that Kconfig comes by in TREE."""
+    files, options = ['Kconfig'], set()
     for name in files:
-        text = (tree / name.replace('$(SRCARCH)', 'x86')).read_text()
+        text = (tree / name.replace('$(SRCARCH)', _ARCH.folder)).read_text()
         files += re.findall(r'^\s*source "(.*)"', text, re.M)
-        found |= set(re.findall(r'^\s*(?:menu)?config (\w+)$', text, re.M))
-    return {f'CONFIG_{option}' for option in found}
+        options |= set(re.findall(r'^\s*(?:menu)?config (\w+)$', text, re.M))
+    return {f'CONFIG_{option}' for option in options}
 
 
 def _absent(tree: Path, impl: str) -> set[str]:
     """The options of our configuration with IMPL that TREE does not have yet."""
-    return fragments.settings(fragments.chosen('x86_64', impl, 'bench')).keys() - _offered(tree)
+    return fragments.settings(fragments.chosen(_ARCH.name, impl, 'bench')).keys() - _offered(tree)
 
 
 def _build(tree: Path, impl: str, position: str, log_name: str, planned: int) -> None:
@@ -236,13 +238,13 @@ def _build(tree: Path, impl: str, position: str, log_name: str, planned: int) ->
     obj = env.WORK / 'series' / f'build-{impl}'
     obj.mkdir(parents=True, exist_ok=True)
     with progress.Stage(f'series {position} {impl}', planned) as stage:
-        command = kernel.make_command('x86_64', obj, tree)
-        fragments.write(tree, obj, 'x86_64', impl, 'bench', command, _absent(tree, impl))
+        command = kernel.make_command(_ARCH.name, obj, tree)
+        fragments.write(tree, obj, _ARCH.name, impl, 'bench', command, _absent(tree, impl))
         if impl == 'c' and 'CONFIG_RUST_KPROBES_KUNIT_TEST' in _offered(tree):
             procs.output([tree / 'scripts/config', '--file', obj / '.config',
                           '--enable', 'RUST_KPROBES_KUNIT_TEST'])
         log = obj / log_name
-        kernel.compile_targets(command, ['bzImage', 'modules'], log, stage)
+        kernel.compile_targets(command, [_ARCH.target, 'modules'], log, stage)
 
 
 def _build_each(mails: list[Path]) -> None:

@@ -6,8 +6,11 @@ below. Nothing else lists them.
 """
 
 import importlib
+import re
 from dataclasses import dataclass, field
+from re import Pattern
 
+# The first is the default, and that of the pages; kp reads this line, too.
 NAMES = ('x86_64', 'arm', 'ppc64le', 's390x')
 
 
@@ -40,6 +43,26 @@ STORM_2 = Piece('storm-2', 'storm', seconds=600, extra=('-smp', '2'))
 
 
 @dataclass(frozen=True)
+class HitPath:
+    """The words of an architecture that check-hit-path.py reads."""
+
+    # A branch: how it begins, the operands if it is indirect, and all of it if
+    # it is by a table of its own function.
+    branch: Pattern
+    indirect: Pattern
+    table: Pattern
+    # Entries of the hit path that only this architecture has, and those of
+    # them that clients' handlers are called from.
+    entries: tuple[str, ...]
+    handlers: Pattern
+    # What may stand before a branch.
+    prefixes: Pattern = re.compile(r'^\b$')
+    # The functions in which mitigations do an indirect branch, and a return.
+    thunk: Pattern = re.compile('$^')
+    return_thunk: Pattern = re.compile('$^')
+
+
+@dataclass(frozen=True)
 class Arch:
     """The properties of an architecture."""
 
@@ -47,6 +70,8 @@ class Arch:
     name: str
     kernel: str         # ARCH= of the kernel's make
     folder: str         # its folder in arch/
+    option: str         # the one behind CONFIG_ that only it has
+    elf: int            # its machine in the header of an ELF file
     debian: str         # its name in Debian
     target: str         # what the kernel's make makes, and where that is
     image: str
@@ -62,6 +87,8 @@ class Arch:
     kvm: bool = False
     share: str = 'virtio-9p'    # QEMU's device that shares a folder
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
+    thumb: bool = False     # may a function be Thumb code?
+    defconfig: str = ''     # the kernel's, below the fragments of flavours with GCC
     # Modules of the kernel's own that tests load.
     shipped: tuple[str, ...] = ()
     # Programs below the first folder of our test modules.
@@ -75,9 +102,15 @@ class Arch:
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.
     crashes: tuple[str, ...] = ()   # the implementations that survive the crashes,
+    crash_tests: tuple[str, ...] = ()   # those crashes that not all architectures have,
     forms: tuple[str, ...] = ('rust',)  # and the forms: on s390x, C repeats what faults
     clients: bool = False
     pieces: tuple[Piece, ...] = ()
+    hit_path: HitPath | None = None
+    # For coverage_drawn.py: the length of an instruction by its first two bits, and
+    # functions that C calls, or locks that it takes, before it looks for a hit's probe.
+    lengths: tuple[int, ...] = (4,) * 4
+    c_calls: str = '$^'
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -90,4 +123,4 @@ class Arch:
 
 def of(name: str) -> Arch:
     """The record of the architecture NAME."""
-    return importlib.import_module(f'arches.{name}').ARCH
+    return importlib.import_module(f'{__name__}.{name}').ARCH

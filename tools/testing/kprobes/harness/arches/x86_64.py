@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """x86_64: QEMU's PC with a 16550 console."""
 
-from arches import PREEMPT_RT, STORMS, Arch, Piece
+import re
+
+from . import PREEMPT_RT, STORMS, Arch, HitPath, Piece
 
 _PIECES = (
     # Stacks are twice as large with KASAN, and a kernel has no more tasks than
@@ -33,13 +35,26 @@ _PIECES = (
 )
 
 ARCH = Arch(
-    name='x86_64', kernel='x86_64', folder='x86', debian='amd64',
+    name='x86_64', kernel='x86_64', folder='x86', option='X86', elf=62, debian='amd64',
     target='bzImage', image='arch/x86/boot/bzImage',
     qemu=('qemu-system-x86_64', '-m', '{memory}', '-serial', 'stdio'),
     cpu='max', console='console=ttyS0 nokaslr',
     memory=512, steps=1900, planned=16, budget=36, back_end=True, kvm=True,
+    defconfig='arch/x86/configs/x86_64_defconfig',
     programs=('x86/perf_records',),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
           'at': 'RIP: 0010:', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'},
-    crashes=('rust', 'c'), forms=('rust', 'c'), clients=True, pieces=_PIECES)
+    crashes=('rust', 'c'), crash_tests=('H4_U7_unrecoverable',), forms=('rust', 'c'),
+    clients=True, pieces=_PIECES,
+    hit_path=HitPath(
+        branch=re.compile(r'(call|jmp|j[a-z]+|loop[a-z]*)[lqw]? '),
+        prefixes=re.compile(r'^((addr32|data16|rex64|repn?e?|lock|notrack|bnd'
+                            r'|[c-gs]s)\s+)+'),
+        indirect=re.compile(r'\*'),
+        table=re.compile(r'jmp[lqw]?\s+\*.*\(,%\w+,8\)'),
+        thunk=re.compile(r'__x86_indirect_(call_|jump_)?thunk_'),
+        return_thunk=re.compile(r'__x86_return_thunk$'),
+        entries=('kprobe_int3_handler', 'rust_kprobes_jprobe_enter',
+                 'rust_kprobes_jprobe_return_trap'),
+        handlers=re.compile(r'kprobe_int3_handler$')))

@@ -221,9 +221,8 @@ def troubles(result: Result, wanted: Sections) -> Iterator[str]:
     """The rows that a run lacks, or that are no figures."""
     for row in _rows(wanted):
         figures = _figures_of(result, row)
-        # On s390, C has no jumps. A branch there: see BENCH_BRANCHES.
-        if result['impl'] == 'c' and (figures.get('errno') == -errno.EOPNOTSUPP or (
-                result['arch'] == 's390x' and 'optimized' in row.name)):
+        if result['impl'] == 'c' and (figures.get('errno') == -errno.EOPNOTSUPP or
+                                      re.search(of_arch(result['arch']).c_lacks, row.name)):
             continue
         problem = next((problem for is_so, problem in (
             (not figures, 'is missing'),
@@ -300,7 +299,7 @@ def _keep(measured: dict[str, Result], name: str) -> None:
 
 def bench(impls: list[str], quick: bool) -> int:
     """Measure IMPLS; prints and writes the results. The exit status."""
-    arch = env.choice('ARCH', env.ARCHES, 'x86_64')
+    arch = env.choice('ARCH', env.ARCHES, env.ARCHES[0])
     own = of_arch(arch)
     names, wanted = tuple(BOOTS), sections(own)
     if quick:

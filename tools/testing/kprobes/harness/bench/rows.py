@@ -53,6 +53,7 @@ class Arch:
     many: int = 100
     most: tuple[float, float] = (0.86, 0.05)    # of C's figure: without a trap; 10,000 jumps
     lacks: str = '^$'   # rows that its kernel has not enough functions for, or no ftrace
+    c_lacks: str = '^$'     # rows that C has nothing for
 
 
 def of_arch(arch: str) -> Arch:
@@ -61,7 +62,7 @@ def of_arch(arch: str) -> Arch:
         return importlib.import_module(f'bench.{arch}').ARCH
     except ModuleNotFoundError as error:
         raise env.Refusal(
-            'ARCH= with a cost table, such as ARCH=x86_64', f'ARCH={arch}',
+            f'ARCH= with a cost table, such as ARCH={env.ARCHES[0]}', f'ARCH={arch}',
             'leave ARCH out: the probed functions (bench/targets.S) are its '
             f'own; for others there is make test ARCH={arch}') from error
 

@@ -14,6 +14,7 @@ ARCH = Arch(
     optimized=OPTIMIZED,
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
     lacks='vmlinux_disabled_10000',
+    c_lacks='optimized',    # C has no jumps. A branch there: see BENCH_BRANCHES.
     # A run for each 1,024 breakpoints.
     rounds={'register_1000': 1, 'unregister_1000': 1},
     minutes={'c': 2, 'rust': 2},

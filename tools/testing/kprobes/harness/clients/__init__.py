@@ -83,7 +83,7 @@ def _modules(built: kernel.Built) -> Path:
     paths = sorted(built.obj.rglob('*.ko'))
     if built.has('LIVEPATCH'):
         paths += kernel.upstreams(built, _LIVEPATCH)
-    if built.arch in bpf.ARCHES:
+    if built.arch == bpf.ARCH:
         paths += kernel.upstreams(built, bpf.KMODS)
     for path in paths:
         os.link(path, folder / path.name)

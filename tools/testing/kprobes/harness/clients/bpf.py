@@ -8,6 +8,7 @@ there, is as upstream has it, its Makefile as well. Each kernel has a copy of
 its own, as BPF programs take its types from it.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -21,7 +22,7 @@ from kernel import Built
 
 CASE = 'upstream/bpf'
 # The Makefile makes it for the machine that it runs on.
-ARCHES = ('x86_64',)
+ARCH = os.uname().machine
 CHOSEN = common.FOLDER / 'upstream/bpf.tests'
 # It answers what they ask of a kernel and ours has not.
 _ANSWERS = common.FOLDER / 'upstream/bpf.c'
@@ -123,7 +124,7 @@ def prepare(built: Built, names: Collection[str]) -> tuple[Path, dict[str, str]]
     """
     folder = env.WORK / 'bpf' / built.name
     out = env.empty_folder(folder / 'guest')
-    if CASE not in names or built.arch not in ARCHES:
+    if CASE not in names or built.arch != ARCH:
         return out, {}
     place = _tree(folder)
     if why := _make(built, place, folder / 'make.log'):

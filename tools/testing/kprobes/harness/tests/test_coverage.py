@@ -2,8 +2,10 @@
 """The parts of coverage.py without a kernel: drawing, rounds, judging."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from unittest import mock
 
+import arches
 import coverage
 import coverage_drawn
 from tests import support
@@ -53,8 +55,9 @@ class Coverage(support.Case):
                 (ours + more[:30], 'pass', 'pass'),
                 (ours + more[:29], 'fail', 'pass')):
             results = coverage._count_results('k', places, 'x')
-            self.assertEqual({one.name: one.status for one in results},
+            self.assertEqual({result.name: result.status for result in results},
                              {'x.ratio': ratio, 'x.nothing_lost': lost})
+            self.assertEqual('LOST' in Path(results[0].log).read_text(), lost == 'fail')
         self.assertEqual(results[0].reason, '128 jumps are 1.293 times '
                          "C's 99, and not 1.3 times")
 
@@ -78,31 +81,31 @@ class Coverage(support.Case):
         self.assertTrue(all(len(these) <= coverage.ROUND for these in rounds))
 
     def test_all_is_as_it_was_said(self) -> None:
-        found = {place: place.rust for place in (
+        answers = {place: place.rust for place in (
             _place(0x10), _place(0x20, 'ftrace'),
             _place(0x40, f'breakpoint: {_LABEL}'),
             _place(0x50, f'refused: {_WAITS}'),
             _place(0x30, f'breakpoint: {_LOOP}'))}
         # Reasons may have an address behind them.
-        found = {place: answer.replace('or may', 'or may: g+0x1/0x2')
-                 for place, answer in found.items()}
+        answers = {place: answer.replace('or may', 'or may: g+0x1/0x2')
+                   for place, answer in answers.items()}
         # In the order of addresses in one file, as they came in the other.
-        lines = _say(found)
+        lines = _say(answers)
         stays = [line for line in lines if ' stays ' in line]
-        self.assertEqual(self.differing('rust', found, reversed(stays), stays), [])
+        self.assertEqual(self.differing('rust', answers, reversed(stays), stays), [])
 
     def test_what_is_otherwise_is_told(self) -> None:
-        for said, answer in (('jump', f'breakpoint: {_LABEL}'),
-                             (f'breakpoint: {_LABEL}', 'jump'),
-                             (f'breakpoint: {_LABEL}', f'breakpoint: {_LOOP}'),
-                             ('jump', f'refused: {_WAITS}'),
-                             ('jump', 'ftrace'), ('ftrace', 'breakpoint: x'),
-                             (f'refused: {_WAITS}', 'refused: x'),
-                             ('jump', 'untouched')):
-            place = _place(0x10, said)
-            told, = self.differing('rust', {place: answer, _place(0x20): 'jump'})
-            self.assertIn('f+0x10', told)
-            self.assertIn(said, told)
+        for predicted, answer in (('jump', f'breakpoint: {_LABEL}'),
+                                  (f'breakpoint: {_LABEL}', 'jump'),
+                                  (f'breakpoint: {_LABEL}', f'breakpoint: {_LOOP}'),
+                                  ('jump', f'refused: {_WAITS}'),
+                                  ('jump', 'ftrace'), ('ftrace', 'breakpoint: x'),
+                                  (f'refused: {_WAITS}', 'refused: x'),
+                                  ('jump', 'untouched')):
+            place = _place(0x10, predicted)
+            mismatch, = self.differing('rust', {place: answer, _place(0x20): 'jump'})
+            self.assertIn('f+0x10', mismatch)
+            self.assertIn(predicted, mismatch)
 
     def test_c_gives_no_reasons(self) -> None:
         place = _place(0x10, c='breakpoint: not boosted')
@@ -114,13 +117,14 @@ class Coverage(support.Case):
         stays = _place(0x10, f'breakpoint: {_LABEL}')
         refused = _place(0x10, f'refused: {_WAITS}')
         line, = [line for line in _say({refused: refused.rust}) if ' refused ' in line]
-        for place, more, without, wrong in (
+        for place, more, without, differing in (
                 (stays, [f'coverage: stays g+0x10/0x90  {_LABEL}'], [], 1),
                 # Refusals of rounds before stand before ours.
                 (refused, [line.replace('waits', 'waited'), line], [line], 0),
                 # Another place with the same reason.
                 (refused, [line.replace('f+0x10', 'f+0x11')], [line], 1)):
-            self.assertEqual(len(self.differing('rust', {place: place.rust}, more, without)), wrong)
+            self.assertEqual(len(self.differing(
+                'rust', {place: place.rust}, more, without)), differing)
 
     def test_each_check_of_registering_fails_alone(self) -> None:
         place = _place(0xff10)
@@ -163,12 +167,12 @@ class Drawn(support.Case):
                '00001004 00000000 t $d\n00001008 00000000 t $a\n0000100c 00000004 t one\n'
                '00001010 00000000 T label\n         U none\n00009000 00000004 T init_text\n')
         s390x = bytes([0, 0, 0x07, 0, 0x47, 0, 0, 0, 0xa7, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0])
-        for rows, text, lengths, found in (
+        for rows, text, lengths, expected in (
                 (arm, bytes(0x14), (4,) * 4,
                  {('one', 0): (0x1000, [0, 8]), ('one', 1): (0x100c, [0])}),
-                ('00001002 00000010 T f\n', s390x, coverage_drawn.LENGTHS,
+                ('00001002 00000010 T f\n', s390x, arches.of('s390x').lengths,
                  {('f', 0): (0x1002, [0, 2, 6, 10])})):
-            self.assertEqual(coverage_drawn.functions(rows, text, 0x1000, lengths), found)
+            self.assertEqual(coverage_drawn.functions(rows, text, 0x1000, lengths), expected)
 
     def test_places_are_in_functions_of_both(self) -> None:
         ours = {(name, 0): (at, [0, 4]) for name, at in (('f', 0x100), ('g', 0x200), ('h', 0x300))}
@@ -190,3 +194,4 @@ class Drawn(support.Case):
             results = coverage_drawn.count(both + places, 'x')
             self.assertEqual({result.name: result.status for result in results},
                              {'x.probed': probed, 'x.jumps': jumps})
+            self.assertIn('| C: jump', Path(results[0].log).read_text())

@@ -8,9 +8,8 @@ import qemu
 from tests import support
 
 
-X86 = 'CONFIG_X86_64=y\n'
 SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n'
-         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\nCONFIG_S390=y\n' + X86)
+         'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
 
 
 class Crashes(support.Case):
@@ -37,12 +36,12 @@ class Crashes(support.Case):
     def test_each_line_is_wanted_in_its_place_and_nothing_else(self) -> None:
         self.assertEqual(self.failed(self.lines()), {})
         for name, lines in self.sections.items():
-            wrong = [[*lines, line] for line in (
+            variants = [[*lines, line] for line in (
                 'WARNING: x', 'BUG: KASAN: y', 'lost_way: survived')]
             for number, line in enumerate(lines):
                 rest = lines[:number] + lines[number + 1:]
-                wrong += [rest, [line, *rest]] if number else [rest]
-            for changed in wrong:
+                variants += [rest, [line, *rest]] if number else [rest]
+            for changed in variants:
                 self.assertEqual(list(self.failed(self.lines(**{name: changed}))), [name])
 
     def test_what_comes_before_and_what_was_not_reached(self) -> None:
@@ -52,14 +51,15 @@ class Crashes(support.Case):
         self.assertEqual(list(self.failed(self.lines())), ['H4_U7_unrecoverable'])
 
     def test_what_is_tried_and_where_the_guest_has_died(self) -> None:
-        every = dict.fromkeys(self.sections, 'pass')
+        # One is of s390x alone.
+        every = {**dict.fromkeys(self.sections, 'pass'), 'unwinder': 'skip'}
+        tried_here = [test for test in every if test != 'unwinder']
         for impl, lines, dies, config, tried, statuses in (
-                ('rust', self.lines(), True, SLEEP, list(every), every),
-                ('c', self.lines(), True, X86,
+                ('rust', self.lines(), True, SLEEP, tried_here, every),
+                ('c', self.lines(), True, '',
                  ['K5_lost_way', 'state_that_panics', 'H4_U7_unrecoverable'],
                  {'handler_that_may_sleep': 'skip'}),
-                ('rust', [], True, SLEEP, list(every),
-                 dict.fromkeys(every, 'fail'))):
+                ('rust', [], True, SLEEP, tried_here, dict.fromkeys(tried_here, 'fail'))):
             self.write('.config', config)
             asked: list[str] = []
             died = qemu.Died('a', 'it died', 'look', lines)

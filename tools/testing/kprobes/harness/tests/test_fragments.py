@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Config fragments: what is asked for, and that it is really there."""
 
+import arches
 import fragments
 from tests import support
 
@@ -27,7 +28,7 @@ class Fragments(support.Case):
         super().setUp()
         self.tree, self.obj = self.tmp / 'tree', self.tmp / 'obj'
         self.obj.mkdir()
-        for name in (*fragments._TINY, *fragments._DEFCONFIG):
+        for name in (*fragments._TINY, arches.of('x86_64').defconfig):
             self.write(f'tree/{name}', f'# {name}\n')
         self.write('tree/samples/Kconfig', 'config OLD\n')
         self.commands, self.log, self.tools = [], '', 'clang 22'
@@ -81,6 +82,9 @@ class Fragments(support.Case):
         # What only the kernel's own configurations ask for is no line of ours.
         self.log = _LOG[_LOG.index('WARNING: CONFIG_KERNEL_XZ'):]
         self.assertEqual(len(self.configure('test')), 1)
+
+    def test_gcc_has_the_defconfig_below(self):
+        self.assertIn('x86_64_defconfig', ' '.join(self.configure('gcc')[0]))
 
     def test_what_a_tree_does_not_have_may_be_missing(self):
         option = 'CONFIG_SAMPLE_KPROBES_BATCH'

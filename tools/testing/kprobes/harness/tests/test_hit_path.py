@@ -198,6 +198,14 @@ class Objects(Case):
                 f'found: {size} bytes in {section}'
                 for section in sections if size)))
 
+    def test_an_architecture_without_a_record(self) -> None:
+        for target, words in (('powerpc64le', 'expected hit_path in the record of ppc64le, found'),
+                              ('riscv64', 'expected machine [21, 22, 40, 62], found 243')):
+            built = self.build('nop\n', target=f'{target}-linux-gnu')
+            status, (line,) = self.run_script(built)
+            self.assertEqual(status, 1)
+            self.assertIn(f'{built}: {words}', line)
+
     def test_objects_of_a_folder(self) -> None:
         right = self.build(function('hit'), name='right.o')
         (self.tmp / 'inner').mkdir()

@@ -137,6 +137,7 @@ class Pieces(support.Case):
             capture_output=True, env={'PATH': os.environ['PATH']}).stdout
         for command in page_listings.targets() - {'help'}:
             self.assertRegex(text, rf'(?m)^ *make {command}\b')
+        self.assertIn(f' ARCH={"|".join(env.ARCHES)},', text)
 
     def test_a_command_that_fails_is_a_failure(self) -> None:
         for status, expected in (0, 'pass'), (2, 'fail'):
@@ -155,11 +156,11 @@ class Examples(support.Case):
                 (([line.replace('hit 48', 'hit 0') for line in hello],
                   template), ['fail', 'pass']),
                 ((hello, template[:-1]), ['pass', 'fail'])):
-            said = dict(zip(('hello', 'template'), lines))
+            lines_of = dict(zip(('hello', 'template'), lines))
             self.replace(
                 (matrix.kernel, 'build', self.built_kernel),
                 (matrix.modules, 'run',
-                 lambda _, folder, __, said=said: said.get(folder.name, [])),
+                 lambda _, folder, __, lines_of=lines_of: lines_of.get(folder.name, [])),
                 (matrix.modules, 'alone', lambda _: []))
             ended = piece('examples-x86_64')
             self.assertEqual([ended[name] for name in sorted(ended)], statuses)
