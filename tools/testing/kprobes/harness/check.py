@@ -15,7 +15,7 @@ import page_listings
 import page_tables
 import procs
 import progress
-from ktap import Result, verdict
+from ktap import Result, listed, verdict
 
 _SPDX = re.compile(r'SPDX-License-Identifier: GPL-2\.0')
 # Files whose format has no room for a comment.
@@ -48,16 +48,13 @@ def _run(name: str, command: list, cwd: Path = env.REPO,
 
 
 def _spdx(paths: list[Path]) -> Result:
-    missing = []
+    problems = []
     for path in paths:
         name = str(path.relative_to(env.REPO))
         head = path.read_bytes()[:4000].decode(errors='replace')
-        if not _BARE.search(name) \
-                and not _SPDX.search('\n'.join(head.splitlines()[:40])):
-            missing.append(name)
-    return verdict('check.spdx', '\n'.join(
-        ['no "SPDX-License-Identifier: GPL-2.0" in', *missing]
-        if missing else []))
+        if not _BARE.search(name) and not _SPDX.search('\n'.join(head.splitlines()[:40])):
+            problems.append(f'{name}: no "SPDX-License-Identifier: GPL-2.0"')
+    return listed('check.spdx', problems)
 
 
 def _guest_scripts() -> list[Path]:
@@ -145,10 +142,9 @@ def _checks() -> Iterator[Result]:
         'SC2154,SC2034,SC2086,SC2016,SC2164,SC2103,SC2094,SC2001',
         *_client_cases()])
     yield _run('pyflakes', ['python3', '-m', 'pyflakes', *python])
-    yield _run('pycodestyle', ['python3', '-m', 'pycodestyle',
-                               '--max-line-length=100', *python])
-    yield verdict('check.documents.listings', '\n'.join(page_listings.check()))
-    yield verdict('check.documents.tables', '\n'.join(page_tables.check()))
+    yield _run('pycodestyle', ['python3', '-m', 'pycodestyle', '--max-line-length=100', *python])
+    yield listed('check.documents.listings', page_listings.check())
+    yield listed('check.documents.tables', page_tables.check())
 
 
 def run() -> list[Result]:

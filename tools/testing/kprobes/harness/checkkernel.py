@@ -17,7 +17,7 @@ from ktap import Result, verdict
 
 
 def _run(built: Built, name: str, command: Iterable, **options: Any) -> tuple[Path, int]:
-    log = env.LOGS / f'check-kernel-{built.arch}-{name}.log'
+    log = env.LOGS / f'check-kernel-{built.name}-{name}.log'
     status = procs.run(command, log, **options)
     return log, status
 

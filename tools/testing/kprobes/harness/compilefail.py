@@ -62,7 +62,7 @@ def _compile(built: Built, path: Path, kind: str, refused: bool,
              folder: str) -> tuple[int, str]:
     """The status, and what the compiler says, with one of two names of bindings."""
     cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
-    log = env.LOGS / f'compile-fail-{path.stem}.log'
+    log = env.LOGS / f'compile-fail-{built.name}-{path.stem}.log'
     status = procs.run(
         ['sh', '-c', f'{flags(built)} {cfg} -Awarnings --crate-name {path.stem}'
          f' --emit={kind} --out-dir {folder} {path}'],
@@ -91,5 +91,5 @@ def tests(built: Built) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         return [verdict(f'{built.arch}.rust.check-kernel.compile-fail.{path.stem}',
                         '\n'.join(_try(built, path, folder)),
-                        env.host(env.LOGS / f'compile-fail-{path.stem}.log'))
+                        env.host(env.LOGS / f'compile-fail-{built.name}-{path.stem}.log'))
                 for path in sorted(FOLDER.glob('*.rs'))]

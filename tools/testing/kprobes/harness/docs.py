@@ -9,6 +9,7 @@ kernel, with our crate beside those of rust/.
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import checkkernel
@@ -18,7 +19,7 @@ import kernel
 import overlay
 import procs
 import progress
-from ktap import Result, verdict
+from ktap import Result, listed, verdict
 
 _FOLDER = Path('trace/rust-kprobes')
 # Sphinx fails by itself only where it cannot go on.
@@ -60,7 +61,7 @@ def pages() -> tuple[Path, list[str]]:
     if status or not first.exists():
         raise env.Refusal('the pages to be written',
                           procs.tail(log, 8) or f'exit status {status}',
-                          f'see the lines above; whole log: {env.host(log)}')
+                          f'see the lines above; whole log: {env.host(log)}', env.host(log))
     return first, [line for line in log.read_text(errors='replace').split('\n')
                    if _WARNING.search(line)
                    and not line.startswith(_NO_GRAPHVIZ)]
@@ -74,31 +75,27 @@ def references() -> list[str]:
             if not (env.TREE / page).exists()]
 
 
-def crates(built: kernel.Built) -> tuple[Path, list[str]]:
-    """rustdoc of BUILT's crates and ours; its folder, and what is wrong."""
+def crates(built: kernel.Built) -> tuple[Path, list[Result]]:
+    """rustdoc of BUILT's crates and ours; its folder, and the results."""
     out = built.obj / 'Documentation/output/rust/rustdoc'
     log = env.LOGS / 'docs-rustdoc.log'
-    command = kernel.make_command(built.arch, built.obj, built.tree,
-                                  built.flavour)
+    command = kernel.make_command(built.arch, built.obj, built.tree, built.flavour)
     with progress.Stage('docs rustdoc', 3) as stage:
         kernel.compile_targets(command, ['rustdoc'], log, stage)
         ours = checkkernel.rustdoc(built, out)
-    warnings = complaints.of_rust(log.read_text(errors='replace'),
-                                  complaints.names())
-    if ours.status == 'fail':
-        warnings.append(ours.reason)
-    return out, warnings
+    warnings = complaints.of_rust(log.read_text(errors='replace'), complaints.names())
+    return out, [verdict('docs.rustdoc', '\n'.join(warnings), env.host(log)),
+                 replace(ours, name='docs.crate')]
 
 
 def run(build: Callable[[], kernel.Built]) -> list[Result]:
     """All of it, on the kernel that BUILD makes."""
     overlay.sync()
     first, warnings = pages()
-    problems = {'pages': warnings, 'references': references()}
-    out, problems['rustdoc'] = crates(build())
+    outcomes = [verdict('docs.pages', '\n'.join(warnings), env.host(env.LOGS / 'docs.log')),
+                listed('docs.references', references())]
+    out, of_rustdoc = crates(build())
     progress.say(f'pages: {env.host(first)}\n'
                  f'the safe interface: {env.host(out)}/kernel/kprobes/index.html\n'
                  f'the crate: {env.host(out)}/rust_kprobes/index.html')
-    return [verdict(f'docs.{name}', '\n'.join(lines),
-                    env.host(env.LOGS / f'docs{"-rustdoc" * (name == "rustdoc")}.log'))
-            for name, lines in problems.items()]
+    return outcomes + of_rustdoc

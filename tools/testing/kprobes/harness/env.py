@@ -44,9 +44,9 @@ VERBOSE = bool(os.environ.get('V'))
 class Refusal(Exception):
     """Something a person has to know: expected, found, and what to do."""
 
-    def __init__(self, expected: str, found: str, do: str) -> None:
+    def __init__(self, expected: str, found: str, do: str, log: str = '') -> None:
         super().__init__(f'expected {expected}; found {found}')
-        self.expected, self.found, self.do = expected, found, do
+        self.expected, self.found, self.do, self.log = expected, found, do, log
 
     def show(self) -> None:
         """Print it the way the shell part does."""

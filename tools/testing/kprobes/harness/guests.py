@@ -110,14 +110,14 @@ def _early_probes(built: Built) -> str:
             f'p:early/inside,do_populate_rootfs+{built.entry + behind} ')
 
 
-def _is_understood(built: Built, lines: list[str], cmdline: str, says: str | None
-                   ) -> list[Result]:
-    """Whether LINES have SAYS, if any: then the kernel has understood CMDLINE."""
+def _is_understood(built: Built, lines: list[str], cmdline: str, says: str | None,
+                   log: str) -> list[Result]:
+    """Whether LINES, of LOG, have SAYS, if any: then the kernel has understood CMDLINE."""
     if not says:
         return []
     is_said = any(re.search(says, line) for line in lines)
     return [ktap.verdict(f'{_prefix(built)}.cmdline',
-                         '' if is_said else f'no "{says}" after {cmdline}')]
+                         '' if is_said else f'no "{says}" after {cmdline}', log)]
 
 
 def main_tests(built: Built, paths: list[Path], cmdline: str = '',
@@ -133,7 +133,7 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
     lines, outcomes = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
                             cmdline=_early_probes(built) + cmdline, extra=extra)
-    return outcomes + _is_understood(built, lines, cmdline, says)
+    return outcomes + _is_understood(built, lines, cmdline, says, outcomes[-1].log)
 
 
 def form_tests(built: Built, paths: list[Path], states: int, cmdline: str,
@@ -229,9 +229,9 @@ def _say_storm(lines: list[str]) -> None:
                 {name: int(number) for name, number
                  in re.findall(r'(\w+) (\d+),', line)})
     for part, counts in parts.items():
-        wrong = ', '.join(f'{name} {counts[name]}' for name in _ERRORS if counts[name])
+        errors = ', '.join(f'{name} {counts[name]}' for name in _ERRORS if counts[name])
         progress.say(f'storm, {part}: probes came and went {counts["rounds"]} times '
-                     f'under {counts["ticks"]} interrupts; errors: {wrong or "none"}')
+                     f'under {counts["ticks"]} interrupts; errors: {errors or "none"}')
 
 
 def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
@@ -262,7 +262,7 @@ def storm(built: Built, paths: list[Path], seconds: int = STORM_SECONDS,
             extra=[*extra, '-monitor', f'unix:{monitor},server=on,wait=off'])
     _say_storm(lines)
     return [outcome for outcome in outcomes if '.storm.' in outcome.name] \
-        + _is_understood(built, lines, cmdline, says)
+        + _is_understood(built, lines, cmdline, says, outcomes[-1].log)
 
 
 # The suite of the kernel crate's examples, of which most are not ours.

@@ -82,7 +82,7 @@ def _insn_c() -> Path:
              f'-I{tree}/tools/include', '-o', part, SHIM], log)
         if status:
             raise env.Refusal('the kernel\'s insn.c to compile for the host',
-                              procs.tail(log, 8), 'is the tree a 7.3 tree?')
+                              procs.tail(log, 8), 'is the tree a 7.3 tree?', env.host(log))
         part.replace(made)
     return made
 

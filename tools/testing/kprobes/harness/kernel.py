@@ -127,7 +127,7 @@ def compile_targets(command: list[str], targets: list[str], log: Path,
         raise env.Refusal(f'{product} to build', f'exit status {status} '
                           '(the first error is above)',
                           f'{mend} and run the same command again; '
-                          f'whole log: {env.host(log)}')
+                          f'whole log: {env.host(log)}', env.host(log))
 
 
 def folder(arch: str, impl: str, flavour: str) -> Path:
@@ -290,7 +290,8 @@ def _modules(built: Built, source: Path, copied: list[str], out: Path, name: str
     _drop_stale(built, out)
     log = env.LOGS / 'modules-copy.log'
     if procs.run(['rsync', '-a', '--checksum', *copied, f'{out}/'], log):
-        raise env.Refusal(f'to copy {env.host(source)}', procs.tail(log, 3), 'see the line above')
+        raise env.Refusal(f'to copy {env.host(source)}', procs.tail(log, 3),
+                          'see the line above', env.host(log))
     if kbuild:
         (out / 'Kbuild').write_text(kbuild)
     _drop_partial(out)

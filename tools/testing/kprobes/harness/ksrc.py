@@ -43,7 +43,7 @@ def _rsync(into: Path, leave_out: set[str]) -> None:
                   '--prune-empty-dirs', f'--exclude-from={listing}',
                   f'{env.KSRC}/', f'{into}/'], log):
         raise env.Refusal(f'to copy {env.host(env.KSRC)}',
-                          procs.tail(log, 3), 'see the lines above')
+                          procs.tail(log, 3), 'see the lines above', env.host(log))
 
 
 def follow(tree: Path, state: Path) -> None:

@@ -36,6 +36,14 @@ def verdict(name: str, why: str, log: str = '') -> Result:
     return Result(name, 'fail' if why else 'pass', why, log)
 
 
+def listed(name: str, problems: list[str]) -> Result:
+    """The Result NAME, which has failed if there are PROBLEMS; a log of its own lists them."""
+    log = env.LOGS / f'{name.replace(".", "-")}.log'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(why := '\n'.join(problems))
+    return verdict(name, why, env.host(log))
+
+
 def logged(results: list[Result], log: Path | str) -> list[Result]:
     """RESULTS, which are all out of LOG."""
     for result in results:

@@ -4,6 +4,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import documents
 import env
@@ -12,14 +13,14 @@ import kernel
 import ktap
 import progress
 import qemu
+import results
 
 EXAMPLES = env.KPROBES / 'examples'
 # How long a run.sh may run, in seconds.
 LIMIT = 120
 
 
-def _job(names: list[str], parameters: str,
-         script: Path | None = None) -> str:
+def _job(names: list[str], parameters: str, script: Path | None = None) -> str:
     """The job of the guest: load, run SCRIPT, show the list, unload."""
     lines = [guest.script('module').read_text(), 'mark module', 'refused=']
     for name in names:
@@ -41,8 +42,8 @@ def _job(names: list[str], parameters: str,
     return '\n'.join(lines) + '\n'
 
 
-def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
-    """Build FOLDER's module, boot, load, show what it says; all lines."""
+def run(built: kernel.Built, folder: Path, parameters: str = '') -> qemu.Console:
+    """Build FOLDER's module, boot, load, show what it says; the whole console."""
     out = env.WORK / 'modules' / 'user'
     if out.exists():
         shutil.rmtree(out)
@@ -80,7 +81,7 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
     # The guest's words behind '| ' are those of run.sh, not the kernel's.
     splats = [line for line in console.splats if not line.startswith('| ')]
     ended = lines_with('run.sh ended')
-    for expected, found, do in (
+    for expected, actual, do in (
             (f'{", ".join(names)} to load', lines_with('refused '),
              'see above what the module says (pr_err!)' + (
                  ', and behind "$ cat kprobes/refused" why its probes were '
@@ -101,9 +102,9 @@ def run(built: kernel.Built, folder: Path, parameters: str = '') -> list[str]:
              if script and ended != 'run.sh ended with status 0' else '',
              'see above what it says; where that is no failure, let its last '
              'line be exit 0')):
-        if found:
-            raise env.Refusal(expected, found, do)
-    return console.lines
+        if actual:
+            raise env.Refusal(expected, actual, do, env.host(console.log))
+    return console
 
 
 def shown() -> dict[str, tuple[str, list[str]]]:
@@ -115,33 +116,33 @@ def shown() -> dict[str, tuple[str, list[str]]]:
     return {name: (parameters.strip(), text) for (name, _, parameters), text in zip(calls, texts)}
 
 
-def _result(built: kernel.Built, name: str,
-            check: Callable[[], str]) -> ktap.Result:
-    """A result of CHECK, which says what is wrong, or refuses."""
-    try:
-        why = check()
-    except env.Refusal as refusal:
-        refusal.show()
-        why = refusal.found
-    return ktap.verdict(f'{built.arch}.{built.impl}.{name}', why)
+def _result(built: kernel.Built, name: str, check: Callable, *words: Any) -> list[ktap.Result]:
+    """The result NAME of CHECK, called with WORDS: it refuses what is wrong."""
+    name = f'{built.arch}.{built.impl}.{name}'
+
+    def outcome() -> list[ktap.Result]:
+        check(*words)
+        return [ktap.Result(name, 'pass')]
+    return results.attempt(name, outcome)
 
 
 def alone(built: kernel.Built) -> list[ktap.Result]:
     """Each folder of modules that has all its sources, by make M= with nothing but its Kbuild."""
-    def problem(folder: Path) -> str:
-        kernel.external(built, folder, env.WORK / 'modules' / f'{folder.name}-alone', folder.name)
-        return ''
     folders = sorted(
         path.parent for folder, pattern in (
             (env.SELFTESTS, '*/Kbuild'), (env.KPROBES, 'coverage/Kbuild'))
         for path in folder.glob(pattern))
-    return [_result(built, f'alone.{folder.name}', lambda: problem(folder)) for folder in folders]
+    return [result for folder in folders for result in _result(
+        built, f'alone.{folder.name}', kernel.external, built, folder,
+        env.WORK / 'modules' / f'{folder.name}-alone', folder.name)]
 
 
 def examples(built: kernel.Built) -> list[ktap.Result]:
     """The modules that README shows do what it says; the results."""
-    def problem(name: str) -> str:
-        parameters, wanted = shown()[name]
-        line = documents.absent(wanted, run(built, EXAMPLES / name, parameters))
-        return line and f'it did not say "{line}", or not there'
-    return [_result(built, f'example.{name}', lambda: problem(name)) for name in shown()]
+    def check(name: str, parameters: str, wanted: list[str]) -> None:
+        console = run(built, EXAMPLES / name, parameters)
+        if line := documents.absent(wanted, console.lines):
+            raise env.Refusal(f'what the pages show of {name}, in this order', f'no "{line}", or '
+                              'not there', 'mend the module or the page', env.host(console.log))
+    return [result for name, words in shown().items()
+            for result in _result(built, f'example.{name}', check, name, *words)]

@@ -86,8 +86,8 @@ class Died(env.Refusal):
 
     def __init__(self, expected: str, found: str, do: str, lines: list[str],
                  log: str = '') -> None:
-        super().__init__(expected, found, do)
-        self.lines, self.log = lines, log
+        super().__init__(expected, found, do, log)
+        self.lines = lines
 
 
 def accelerator(built: 'kernel.Built', wanted: str | None = None) -> str:

@@ -96,12 +96,10 @@ def attempt(name: str, function: Callable[[], list[Result]]) -> list[Result]:
         problem = error
     if isinstance(problem, env.Refusal):
         problem.show()
-        why = problem.found.split('\n', maxsplit=1)[0]
-    else:
-        traceback.print_exception(problem)
-        sys.stderr.flush()
-        why = f'{type(problem).__name__}: {problem}'
-    return [Result(name, 'fail', why)]
+        return [Result(name, 'fail', problem.found.split('\n', maxsplit=1)[0], problem.log)]
+    traceback.print_exception(problem)
+    sys.stderr.flush()
+    return [Result(name, 'fail', f'{type(problem).__name__}: {problem}')]
 
 
 def known(name: str) -> dict[str, str]:

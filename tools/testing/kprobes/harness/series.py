@@ -215,7 +215,8 @@ def _checkpatch(mails: list[Path], tree: Path) -> None:
         print('\n\n'.join(bad))
         raise env.Refusal('checkpatch.pl --strict to pass on every mail',
                           f'{len(bad)} of {len(mails)} do not (see above)',
-                          'mend the files they complain about')
+                          'mend the files they complain about',
+                          f'{env.host(env.LOGS)}/checkpatch-*.log')
 
 
 def _offered(tree: Path) -> set[str]:

@@ -156,11 +156,12 @@ class Examples(support.Case):
                 (([line.replace('hit 48', 'hit 0') for line in hello],
                   template), ['fail', 'pass']),
                 ((hello, template[:-1]), ['pass', 'fail'])):
-            lines_of = dict(zip(('hello', 'template'), lines))
+            consoles = {name: matrix.modules.qemu.Console(self.tmp, lines=shown)
+                        for name, shown in zip(('hello', 'template'), lines)}
             self.replace(
                 (matrix.kernel, 'build', self.built_kernel),
                 (matrix.modules, 'run',
-                 lambda _, folder, __, lines_of=lines_of: lines_of.get(folder.name, [])),
+                 lambda _, folder, __, consoles=consoles: consoles[folder.name]),
                 (matrix.modules, 'alone', lambda _: []))
             ended = piece('examples-x86_64')
             self.assertEqual([ended[name] for name in sorted(ended)], statuses)

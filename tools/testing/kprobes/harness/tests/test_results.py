@@ -32,8 +32,7 @@ class Ending(support.Case):
             tally.add([Result(f'case{number}', each, 'why')
                        for number, each in enumerate(statuses)])
             self.assertEqual(tally.close(), status)
-            self.assertEqual(
-                self.printed.getvalue().splitlines()[-len(lines):], lines)
+            self.assertEqual(self.printed.getvalue().splitlines()[-len(lines):], lines)
 
     def test_a_failure_names_its_log_and_a_command(self) -> None:
         tally = results.Tally()
@@ -51,8 +50,7 @@ class Early(support.Case):
 
     def setUp(self) -> None:
         super().setUp()
-        self.replace((cli, '_catch_signals', mock.Mock()),
-                     (results, 'vanished', lambda *_: []))
+        self.replace((cli, '_catch_signals', mock.Mock()), (results, 'vanished', lambda *_: []))
         self.given(ARCH='', IMPL='', PIECE='', ARGS='', TEST='')
 
     def ends(self, command, check=None, tests=None, guest=None):
@@ -74,9 +72,9 @@ class Early(support.Case):
 
     def test_what_breaks_off_is_a_failure_of_its_part(self) -> None:
         passed = [Result('a', 'pass')]
-        for problem, told in (
-                (env.Refusal('a tool', 'none of it\nmore', 'get it'),
-                 'run: none of it (again: '),
+        for problem, reason in (
+                (env.Refusal('a tool', 'none of it\nmore', 'get it', '/a.log'),
+                 r'run: none of it \(again: .*; log: /a\.log\)'),
                 (FileNotFoundError(2, 'no', 'shellcheck'),
                  'run: FileNotFoundError'),
                 (OSError(errno.ENOSPC, 'full'), 'run: the disk is full')):
@@ -84,16 +82,14 @@ class Early(support.Case):
                 parts = {'check': passed, 'tests': passed, part: problem}
                 self.assertEqual(self.ends('test', **parts),
                                  (1, '1 passed, 1 failed, 0 skipped'), part)
-                self.assertIn(f'FAILED {name}.{told}',
-                              self.printed.getvalue())
+                self.assertRegex(self.printed.getvalue(), rf'FAILED {name}\.{reason}')
         self.assertIn('get it', self.stderr.getvalue())
 
     def test_a_command_that_cannot_go_on_or_begin(self) -> None:
         end = 2, '0 passed, 1 failed, 0 skipped'
         for problem in (env.Refusal('a', 'b', 'c'), KeyError('x')):
             for command in ('check', 'host-test', 'kunit'):
-                self.assertEqual(self.ends(command, problem, problem, problem),
-                                 end)
+                self.assertEqual(self.ends(command, problem, problem, problem), end)
         with mock.patch.dict('os.environ', {'ARCH': 'mips'}):
             self.assertEqual(self.ends('test'), end)
 
@@ -104,13 +100,12 @@ class Suites(support.Case):
     def vanished(self, plan, *names, parts='guest', kernel='x86_64-c-test'):
         self.replace((results, 'PLANS', self.tmp))
         self.write('suites.txt', plan)
-        return [(one.name, one.reason) for one in results.vanished(
+        return [(result.name, result.reason) for result in results.vanished(
             parts, [Result(name, 'fail' if name.endswith(('boot', 'build')) else 'skip')
                     for name in names], kernel)]
 
     def test_what_never_reported_or_too_little_fails(self) -> None:
-        numbers = '[guest]\n*: a/1\nx86*: a/2\n', \
-            '[guest]\nx86*: a/2\n*: a/1\n'
+        numbers = '[guest]\n*: a/1\nx86*: a/2\n', '[guest]\nx86*: a/2\n*: a/1\n'
         without = '[guest]\n*: a b\n!*-rt *-up: a\n'
         a1, kernels = 'x86_64.c.a.1', 'x86_64-c-test'
         for plan, names, kernel, missing in (
@@ -140,10 +135,8 @@ class Suites(support.Case):
 
     def test_parts_modules_of_crates_and_reasons(self) -> None:
         plan = '[guest]\n*: a/3\n[kunit]\n*: b\n[storm]\n*: storm\n'
-        (first, few), (second, none) = self.vanished(
-            plan, 'x86_64.c.a.1', parts='guest kunit')
-        self.assertEqual((first, second),
-                         ('plan.x86_64.c.a', 'plan.x86_64.c.b'))
+        (first, few), (second, none) = self.vanished(plan, 'x86_64.c.a.1', parts='guest kunit')
+        self.assertEqual((first, second), ('plan.x86_64.c.a', 'plan.x86_64.c.b'))
         self.assertIn('1 results of at least 3', few)
         self.assertIn('it never reported', none)
         self.assertEqual([name for name, _ in self.vanished(
@@ -244,7 +237,6 @@ class KnownDefects(support.Case):
                               '# what C gets wrong\nclause.k defect D1\n')
             if not known:
                 path.unlink()
-            judged, = results.judge(
-                [Result(f'x86_64.c.{name}', status, 'x')], 'c')
+            judged, = results.judge([Result(f'x86_64.c.{name}', status, 'x')], 'c')
             self.assertEqual(judged.status, expected)
             self.assertIn(reason, judged.reason)
