@@ -33,6 +33,16 @@ class Ending(support.Case):
                        for number, each in enumerate(statuses)])
             self.assertEqual(tally.close(), status)
             self.assertEqual(self.printed.getvalue().splitlines()[-len(lines):], lines)
+        self.assertNotIn('product: ', self.printed.getvalue())
+
+    def test_what_is_of_the_harness_is_counted_apart(self) -> None:
+        tally = results.Tally()
+        tally.add([Result(name, status) for name, status in (
+            ('host.a', 'pass'), ('plan.arm.c.a', 'fail'), ('check.a', 'fail'),
+            ('harness.a', 'pass'), ('plan.harness', 'fail'), ('selfcheck.a', 'skip'))])
+        tally.close()
+        self.assertIn('\nproduct: 1 passed, 2 failed, 0 skipped; '
+                      'harness: 1 passed, 1 failed, 1 skipped\n', self.printed.getvalue())
 
     def test_a_failure_names_its_log_and_a_command(self) -> None:
         tally = results.Tally()
