@@ -13,6 +13,8 @@ import resource
 import struct
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -30,7 +32,7 @@ PERF_FLAG_FD_CLOEXEC = 8
 DISABLED = 1 if sys.byteorder == 'little' else 1 << 63
 
 
-def opened(function, offset):
+def opened(function: str, offset: int) -> int:
     """A perf event, not on, of a probe at FUNCTION + OFFSET."""
     name = ctypes.create_string_buffer(function.encode())
     kind = int((DEVICE / 'type').read_text())
@@ -48,38 +50,32 @@ def opened(function, offset):
     return event
 
 
-def places(number, behind):
+def places(number: int, behind: str) -> list[tuple[str, int]]:
     """At least so many (function, offset), those to try first in front.
 
     The functions are those that ftrace can be called from, and have a name
     that stands for one place.
     """
-    calls = {}
-    lines = (TRACING / 'available_filter_functions_addrs').read_text()
-    for line in lines.splitlines():
-        where, *words = line.split()
-        if len(words) == 1:
-            calls[words[0]] = int(where, 16)
-    once, starts = {}, {}
-    for line in Path('/proc/kallsyms').read_text().splitlines():
-        where, _, name, *_ = line.split()
-        once[name] = once.get(name, 0) + 1
-        starts[name] = int(where, 16)
+    lines = (TRACING / 'available_filter_functions_addrs').read_text().splitlines()
+    calls = {words[1]: int(words[0], 16) for words in map(str.split, lines) if len(words) == 2}
+    symbols = [line.split() for line in Path('/proc/kallsyms').read_text().splitlines()]
+    times = Counter(words[2] for words in symbols)
+    starts = {words[2]: int(words[0], 16) for words in symbols}
     blacklist = (LIST.parent / 'blacklist').read_text()
     no_probe = {line.split('\t')[1] for line in blacklist.splitlines()}
-    found = [(name, call + CALL_SIZE - starts[name] if behind else 0)
-             for name, call in calls.items() if once.get(name) == 1
-             and name not in no_probe and '.' not in name
-             and not name.startswith(('bpf_', 'trace_', 'perf_', 'rcu_'))]
+    fit = [(name, call + CALL_SIZE - starts[name] if behind else 0)
+           for name, call in calls.items() if times[name] == 1
+           and name not in no_probe and '.' not in name
+           and not name.startswith(('bpf_', 'trace_', 'perf_', 'rcu_'))]
     # Evenly from all of the kernel's text; then those in between.
-    step = max(1, len(found) // number)
-    return [one for first in range(step) for one in found[first::step]]
+    step = max(1, len(fit) // number)
+    return [place for first in range(step) for place in fit[first::step]]
 
 
-def by_perf(found, number):
+def by_perf(fit: list[tuple[str, int]], number: int) -> Iterator[int]:
     """Attach, yield how many were refused, and detach."""
     events, refused = [], 0
-    for name, offset in found:
+    for name, offset in fit:
         if len(events) == number:
             break
         try:
@@ -94,11 +90,11 @@ def by_perf(found, number):
         os.close(event)
 
 
-def by_tracefs(found, number):
+def by_tracefs(fit: list[tuple[str, int]], number: int) -> Iterator[int]:
     """The same by events of tracefs, switched on and off as a group."""
     made = refused = 0
     with open(TRACING / 'kprobe_events', 'wb', buffering=0) as file:
-        for name, offset in found:
+        for name, offset in fit:
             if made == number:
                 break
             try:
@@ -114,27 +110,27 @@ def by_tracefs(found, number):
     (TRACING / 'kprobe_events').write_text('')
 
 
-def tell(step, began):
+def tell(step: str, began: float) -> None:
     """How long a step took, as soon as it is over."""
     print(f'figures: {step}: {time.monotonic() - began:.3f} s',
           file=sys.stderr, flush=True)
 
 
-def scale(number, way, behind=''):
+def scale(number: int, way: str, behind: str = '') -> None:
     """Print how many there were, and how long it took."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
     work = {'perf': by_perf, 'tracefs': by_tracefs}[way](
         places(number, behind), number)
-    what = f'{way} {number}{behind and " " + behind}'
+    name = f'{way} {number}{behind and " " + behind}'
     began = time.monotonic()
     refused = next(work)
-    tell(f'{what} attach', began)
+    tell(f'{name} attach', began)
     there = len(LIST.read_text().splitlines())
     began = time.monotonic()
     next(work, None)
     while LIST.read_text():
         time.sleep(0.01)
-    tell(f'{what} detach', began)
+    tell(f'{name} detach', began)
     # Which they try, and which are refused, is another kernel's own affair.
     print(f'refused on the way: {refused}', file=sys.stderr)
     print(f'{way} {number}: {there} attached')

@@ -47,7 +47,7 @@ def archive(packages: dict[tuple[str, str], dict[str, bytes]]) -> Archive:
 class _Request(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         fault = next((fault for pattern, fault in self.server.rules
                       if re.search(pattern, self.path)), '')
         data = None if fault == 'missing' else self.server.read(self.path)
@@ -68,7 +68,7 @@ class _Request(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             self.server.over.wait(300)
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         pass
 
 
@@ -77,13 +77,13 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, read: Callable[[str], bytes | None], rules: Rules):
+    def __init__(self, read: Callable[[str], bytes | None], rules: Rules) -> None:
         super().__init__(('127.0.0.1', 0), _Request)
         self.read, self.rules = read, rules
         self.over = threading.Event()
         self.address = f'http://127.0.0.1:{self.server_port}'
 
-    def handle_error(self, *_):
+    def handle_error(self, *_: object) -> None:
         """Whoever closes a connection early is a client with a timeout."""
 
 

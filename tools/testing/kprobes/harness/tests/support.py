@@ -9,7 +9,9 @@ import contextlib
 import io
 import tempfile
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import env
@@ -20,7 +22,7 @@ import progress
 class Case(unittest.TestCase):
     """A test whose /work and /cache are folders that go away with it."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.tmp = Path(self.enterContext(tempfile.TemporaryDirectory()))
         for name in ('WORK', 'CACHE'):
             folder = self.tmp / name.lower()
@@ -34,33 +36,34 @@ class Case(unittest.TestCase):
         self.enterContext(contextlib.redirect_stdout(self.printed))
         self.enterContext(contextlib.redirect_stderr(self.stderr))
 
-    def replace(self, *attributes):
+    def replace(self, *attributes: tuple[Any, str, Any]) -> None:
         """Each of (object, attribute, its value in this test)."""
         for where, name, value in attributes:
             self.enterContext(mock.patch.object(where, name, value))
 
-    def given(self, **variables):
+    def given(self, **variables: str) -> None:
         """These variables are in the environment."""
         self.enterContext(mock.patch.dict('os.environ', variables))
 
-    def built_kernel(self, arch='x86_64', impl='rust', flavour='test'):
+    def built_kernel(self, arch: str = 'x86_64', impl: str = 'rust', flavour: str = 'test'
+                     ) -> kernel.Built:
         """A kernel whose files are in this test's folder."""
         return kernel.Built(arch, impl, flavour, self.tmp, self.tmp, self.tmp / 'image', '7.3')
 
-    def kernel_tree(self, name, patchlevel=3):
+    def kernel_tree(self, name: str, patchlevel: int = 3) -> Path:
         """The folder of a kernel's source, 7.PATCHLEVEL.1."""
         return self.write(f'{name}/Makefile', f'VERSION = 7\nPATCHLEVEL = {patchlevel}\n'
                           'SUBLEVEL = 1\nEXTRAVERSION =-rc1\n').parent
 
-    def write(self, path, text):
-        """TEXT into PATH below this test's folder."""
-        path = self.tmp / path
+    def write(self, name: str, text: str) -> Path:
+        """TEXT into NAME below this test's folder."""
+        path = self.tmp / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
     @contextlib.contextmanager
-    def refused(self, *words):
+    def refused(self, *words: str) -> Iterator[None]:
         """The block below must refuse, and the refusal contain WORDS."""
         with self.assertRaises(env.Refusal) as caught:
             yield

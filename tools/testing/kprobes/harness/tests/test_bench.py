@@ -38,7 +38,7 @@ class Repeating(support.Case):
         now['rows'][name].update(figures)
         return self.check(now)
 
-    def test_each_unit_has_a_tolerance(self):
+    def test_each_unit_has_a_tolerance(self) -> None:
         for unit, old, fits, differs in (
                 ('insns', 1000, (1010, 990), ((1021, '+2.10%'), (980, '-2'))),
                 ('ns', 1000, (1090, 910), ((1300, '+30'), (700, '-30'))),
@@ -54,7 +54,7 @@ class Repeating(support.Case):
                 self.assertIn(f'{row.name}: {old} before, {figure} now '
                               f'({change}', error)
 
-    def test_traps_and_a_figure_that_went(self):
+    def test_traps_and_a_figure_that_went(self) -> None:
         error, = self.differing('step', traps=2.0)
         self.assertIn('step (traps): 1.0 before, 2.0 now', error)
         # A run that went wrong is not the next one's measure.
@@ -65,7 +65,7 @@ class Repeating(support.Case):
         error, = self.check(now)
         self.assertIn('step: 1000 before, no figure now', error)
 
-    def test_other_kernels_and_kinds_are_not_compared(self):
+    def test_other_kernels_and_kinds_are_not_compared(self) -> None:
         self.check(result())
         other = result()
         other['rows']['step']['median'] = 2000
@@ -78,7 +78,7 @@ class Repeating(support.Case):
 class Command(support.Case):
     """make bench, the measuring replaced."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.results = [result(), result()]
         self.replace((bench, '_measure', lambda _arch, impl, *_: dict(
@@ -88,7 +88,7 @@ class Command(support.Case):
         self.given(ARCH='', IMPL=impl)
         return cli.bench()
 
-    def test_what_does_not_repeat_or_is_too_dear_fails(self):
+    def test_what_does_not_repeat_or_is_too_dear_fails(self) -> None:
         name = _OF['insns'].name
         self.results[0]['rows'][name]['median'] = 1100
         self.assertEqual((self.bench(), self.bench()), (0, 1))
@@ -100,7 +100,7 @@ class Command(support.Case):
                      '1000, and may be 0.86'):
             self.assertIn(line, self.printed.getvalue())
 
-    def test_what_is_dear_in_c_alone_is_not_judged(self):
+    def test_what_is_dear_in_c_alone_is_not_judged(self) -> None:
         judged = [row for row in _ROWS if row.most or row.limit]
         self.assertGreater(len(judged), 10)
         for c, rust, count in (
@@ -115,19 +115,19 @@ class Command(support.Case):
 class Guest(support.Case):
     """What a guest and QEMU say, as figures."""
 
-    def test_a_jump_that_is_not_there_is_a_failure(self):
+    def test_a_jump_that_is_not_there_is_a_failure(self) -> None:
         wanted, figures = rows.of_one_hit(_SECTIONS), result('rust')
         # A breakpoint where a jump was to be; an end that was waited for.
-        said = ('bench: row=optimized wrong=first-byte found=204 expected=233',
-                'bench: row=optimized_2 errno=-110', 'bench: done')
-        figures['rows'].update(bench.read(said)[0])
+        lines = ('bench: row=optimized wrong=first-byte found=204 expected=233',
+                 'bench: row=optimized_2 errno=-110', 'bench: done')
+        figures['rows'].update(bench.read(lines)[0])
         del figures['rows']['step']['traps']
         self.assertEqual(list(bench.troubles(figures, wanted)), [
             'rust: row step has no traps counted',
             'rust: row optimized has first-byte 204, expected 233',
             'rust: row optimized_2 failed with errno -110'])
 
-    def test_exceptions_between_two_marks_are_counted(self):
+    def test_exceptions_between_two_marks_are_counted(self) -> None:
         log = self.write('log', ''.join(
             f'{line}\n' for line in (
                 '  1: v=0e e=0000 CR2=ffffffff00000020',
@@ -139,7 +139,7 @@ class Guest(support.Case):
         with self.refused('a mark for the row step'):
             bench.count_traps(log, {'step': {'mark': 4, 'n': 2}}, _X86)
 
-    def test_instructions_between_two_marks_are_counted(self):
+    def test_instructions_between_two_marks_are_counted(self) -> None:
         log = self.write('log', 'mark 0 10\nmark 1 30\nmark 2 50\nmark 3 90\n')
         figures = {'a': {'first': 0, 'spans': 2, 'n': 3}, 'b': {'mean': 1}}
         self.assertEqual(bench.count_spans(log, figures), {

@@ -73,7 +73,7 @@ class Checks(support.Case):
 
 
 class Mails(support.Case):
-    def test_checkpatch_may_warn_of_one_bug_only(self):
+    def test_checkpatch_may_warn_of_one_bug_only(self) -> None:
         allowed = ['--ignore=AVOID_BUG']
         for lines, options in (
                 (('+\tBUG();', '-\tBUG_ON(x);', '+//! BUG() and WARN()',

@@ -23,7 +23,7 @@ def tests() -> set[str]:
 
 
 class Page(support.Case):
-    def test_tests_and_page_name_the_same_clauses(self):
+    def test_tests_and_page_name_the_same_clauses(self) -> None:
         names = tests()
         parts = re.split(rf'^({_ID})$', _PAGE.read_text(), flags=re.M)[1:]
         ids = parts[::2]

@@ -14,8 +14,8 @@ error: aborting due to 1 previous error
 
 
 class Judged(support.Case):
-    def test_what_the_compiler_says(self):
-        for output, wrong in (
+    def test_what_the_compiler_says(self) -> None:
+        for output, mismatches in (
                 (_OUTPUT, []),
                 (_OUTPUT.replace('E0061', 'E0060'), [
                     'not said: error[E0061]: too few',
@@ -28,7 +28,7 @@ class Judged(support.Case):
                 (_OUTPUT.replace('one is', 'is'),
                  ['not said: one is missing'])):
             self.assertEqual(compilefail.judge(
-                {'error[E0061]: too few'}, ['one is missing'], output), wrong)
+                {'error[E0061]: too few'}, ['one is missing'], output), mismatches)
         # A text is said as often as it is named.
         self.assertEqual(compilefail.judge(
             {'error[E0061]: too few'}, ['one is missing'] * 2, _OUTPUT),

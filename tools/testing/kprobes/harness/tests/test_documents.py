@@ -16,12 +16,10 @@ _PAGE = 'Documentation/x/life.rst'
 class Pages(support.Case):
     """A repository with one page and README."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         repo = self.tmp / 'repo'
-        self.replace(
-            (documents, 'PAGES', repo / 'Documentation/x'),
-            (env, 'REPO', repo))
+        self.replace((documents, 'PAGES', repo / 'Documentation/x'), (env, 'REPO', repo))
         for path, text in (
                 ('Makefile', 'COMMANDS := run test-all \\\n\tmodule\n'),
                 ('README.md', ''),
@@ -40,7 +38,7 @@ class Pages(support.Case):
             self.assertEqual(len(errors), bool(why), errors)
             self.assertIn(why, ''.join(errors))
 
-    def test_listings_and_rows_are_read(self):
+    def test_listings_and_rows_are_read(self) -> None:
         page = self.page('.. checked: picture\n\nText::\n\n  a\n\n    b\n\n'
                          'Text\n\n.. literalinclude:: ../e.c\n   :lines: 2-\n'
                          'End\n')
@@ -55,7 +53,7 @@ class Pages(support.Case):
                          '     - b\n       c\n   * - d\n     - e\n     - f\n')
         self.assertEqual(page_tables.rows(page, 2), {('a', 'b c')})
 
-    def test_commands(self):
+    def test_commands(self) -> None:
         for command, why in (
                 ('make run', ''), ('make module  # words', ''),
                 ('make test-all PIECE=c-arm V=1', ''), ('make help', ''),
@@ -68,13 +66,11 @@ class Pages(support.Case):
                 ('make run IMPL=go', 'IMPL=go'),
                 ('make M=tools/none modules', 'nothing is built in'),
                 ('make M=tools/storm run', 'nothing is built in')):
-            for text in (f'Say ``{command}``.\n',
-                         f'::\n\n  {command}\n'):
+            for text in (f'Say ``{command}``.\n', f'::\n\n  {command}\n'):
                 self.refused_by(page_listings, text, why)
-        self.refused_by(page_listings, '::\n\n  rm -rf /\n',
-                        'no command of ours')
+        self.refused_by(page_listings, '::\n\n  rm -rf /\n', 'no command of ours')
 
-    def test_listings(self):
+    def test_listings(self) -> None:
         file = 'let a;\n        let b;'
         for how, listing, why in (
                 ('picture', 'box -> box', ''), ('make run', '| 1', ''),
@@ -98,7 +94,7 @@ class Tables(support.Case):
         with mock.patch.object(page_tables, 'rows', rows):
             return page_tables.check()
 
-    def test_a_row_that_is_missing_or_no_more(self):
+    def test_a_row_that_is_missing_or_no_more(self) -> None:
         for page, table, more in (
                 ('errors.rst', page_tables.refusals(), ('``-EIO``', 'x')),
                 ('errors.rst', page_tables.reasons_for_no_jump(), ('x', 'y')),
@@ -108,23 +104,22 @@ class Tables(support.Case):
             row = min(table)
             self.assertEqual(
                 self.changed(page, lambda rows: {
-                    one for one in rows if one[:len(row)] != row}),
+                    other for other in rows if other[:len(row)] != row}),
                 [f'{page}: not in it: {" | ".join(row)}'])
             self.assertEqual(self.changed(page, lambda rows: rows | {more}),
                              [f'{page}: no more: {" | ".join(more)}'])
 
-    def test_readme_has_the_budgets_of_make_test(self):
-        told = f'at most {maketest.WARM} minutes; the first time at most {maketest.COLD}.'
-        self.assertTrue(told in (env.REPO / 'README.md').read_text(), told)
+    def test_readme_has_the_budgets_of_make_test(self) -> None:
+        budgets = f'at most {maketest.WARM} minutes; the first time at most {maketest.COLD}.'
+        self.assertTrue(budgets in (env.REPO / 'README.md').read_text(), budgets)
 
-    def test_a_reason_in_rust_has_the_words_of_a_refusal(self):
+    def test_a_reason_in_rust_has_the_words_of_a_refusal(self) -> None:
         with mock.patch.object(page_tables, '_ONLY_IN_RUST', {'Other'}):
             self.assertIn('BadName: no words of', page_tables.check()[0])
 
-    def test_no_rule_looks_at_nothing(self):
-        ours = [listing for path in documents.pages()
-                for listing in documents.listings(path)]
+    def test_no_rule_looks_at_nothing(self) -> None:
+        ours = [listing for path in documents.pages() for listing in documents.listings(path)]
         self.assertLessEqual({'make', 'file', 'commands', 'picture'},
-                             {one.how.split(' ')[0] for one in ours})
-        self.assertGreater(sum(bool(one.include) for one in ours), 5)
+                             {listing.how.split(' ')[0] for listing in ours})
+        self.assertGreater(sum(bool(listing.include) for listing in ours), 5)
         self.assertGreater(len(documents.sessions()), 3)

@@ -57,7 +57,7 @@ class Threads(support.Case):
 
     def test_a_signal_to_the_shell_alone_ends_the_programs_of_all_threads(self) -> None:
         ready = [self.tmp / 'first', self.tmp / 'second']
-        for number, status, told in (
+        for number, status, message in (
                 (signal.SIGINT, 130, 'interrupted; the same command goes on'),
                 (signal.SIGTERM, -15, ''), (signal.SIGHUP, -1, '')):
             process = self.started()
@@ -68,7 +68,7 @@ class Threads(support.Case):
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
             self.assertEqual(process.returncode, status, out)
-            for words in 'reads a line', told:
+            for words in 'reads a line', message:
                 self.assertIn(words, out)
             self.assertNotIn('Traceback', out)
             subprocess.run(['flock', '-w', '20', self.tmp / 'lock', 'true'],

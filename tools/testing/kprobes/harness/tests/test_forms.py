@@ -10,7 +10,7 @@ from tests import support
 
 
 class Table(support.Case):
-    def test_places_are_told_by_distances_and_never_by_addresses(self):
+    def test_places_are_told_by_distances_and_never_by_addresses(self) -> None:
         made = subprocess.run(
             ['python3', '-B', env.REPO / 'arch/x86/kprobes/tests/forms/generate.py'],
             env={**os.environ, 'PYTHONPATH': str(env.REPO / 'lib/tests/kprobes/forms')},

@@ -68,7 +68,7 @@ class Cargo(support.Case):
         self.assertEqual(self.results()['host.plan'],
                          ('fail', '3 tests announced, 2 came'))
 
-    def test_those_that_are_chosen(self):
+    def test_those_that_are_chosen(self) -> None:
         self.assertEqual([*self.results('*e*ds')],
                          ['host.reads', 'host.breaks'])
         self.assertEqual(self.command[self.command.index('--') + 1], 'ds')
@@ -77,7 +77,7 @@ class Cargo(support.Case):
 class Harness(support.Case):
     """What is read out of the output of unittest."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.replace((env, 'HARNESS', self.tmp))
         self.write('tests/test_a.py', '')
@@ -89,9 +89,9 @@ class Harness(support.Case):
             log.write_text(output)
             return status
         with mock.patch.object(procs, 'run', run):
-            return {one.name: one.status for one in host.python(test)}
+            return {result.name: result.status for result in host.python(test)}
 
-    def test_verdicts(self):
+    def test_verdicts(self) -> None:
         name = 'tests.test_a.B'
         self.assertEqual(self.results('', f"""\
 test_x ({name}.test_x) ... ok
@@ -102,7 +102,7 @@ Ran 4 tests
 """, 1), {'harness.test_a.B.test_x': 'pass', 'harness.test_a.B.test_y': 'fail',
           'harness.test_a.B.test_z': 'skip', 'harness.test_a.B': 'fail'})
 
-    def test_those_that_are_chosen_or_lost(self):
+    def test_those_that_are_chosen_or_lost(self) -> None:
         line = 'test_x (tests.test_a.B.test_x) ... ok\n'
         passed = {'harness.test_a.B.test_x': 'pass'}
         failed = {'harness.unittest': 'fail'}
@@ -116,7 +116,7 @@ Ran 4 tests
                 self.assertEqual(self.command[-3:],
                                  ['-k', f'*{test}*', 'tests.test_a'])
 
-    def test_whose_tests_run(self):
+    def test_whose_tests_run(self) -> None:
         ran = []
         for name in 'rust', 'python':
             self.replace((host, name, lambda test, name=name: ran.append((name, test)) or []))

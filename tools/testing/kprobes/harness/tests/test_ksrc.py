@@ -16,7 +16,7 @@ _AREA = 'kernel/kprobes.c'
 class Copies(Trees):
     """The user's tree is linux; ours, with the overlay in it, env.TREE."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.edit('0001.patch', _AREA, 'line 3\n', 'three\n')
         self.take_as_ksrc()
@@ -43,7 +43,7 @@ class Copies(Trees):
                 os.utime(path, (time.time() - 3600,) * 2)
         return seen, time.time_ns() - 1800 * 10**9
 
-    def test_only_what_the_user_changes_is_written(self):
+    def test_only_what_the_user_changes_is_written(self) -> None:
         seen, then = self.built()
         self.assertEqual(self.snapshot(), self.pristine)
         with mock.patch.object(ksrc, '_rsync', self.fail):
@@ -68,7 +68,7 @@ class Copies(Trees):
                          text.replace('line 3\n', 'three\n'))
         self.assertEqual(self.touched(then), [_AREA])
 
-    def test_a_new_file_of_theirs_that_is_ours_is_refused(self):
+    def test_a_new_file_of_theirs_that_is_ours_is_refused(self) -> None:
         self.built()
         self.write('linux/rust/kprobes/model.rs', 'theirs\n')
         with self.refused('rust/kprobes/model.rs is in both'):
@@ -76,7 +76,7 @@ class Copies(Trees):
         (self.tree / 'rust/kprobes/model.rs').unlink()
         self.assertIn('//! model', self.build()['rust/kprobes/model.rs'])
 
-    def test_a_tree_with_apply_in_it(self):
+    def test_a_tree_with_apply_in_it(self) -> None:
         plain = self.build()
         overlay.apply()
         self.assertIn('three\n', self.read(_AREA))
@@ -96,7 +96,7 @@ class Copies(Trees):
         with self.refused(_AREA, 'bring those edits'):
             self.build()
 
-    def test_an_interrupted_copy_is_made_again(self):
+    def test_an_interrupted_copy_is_made_again(self) -> None:
         plain, _ = self.built()
         before = (self.tree / 'rust/Makefile').stat().st_mtime_ns
         self.write('linux/rust/Makefile', 'obj-y += other.o\n')

@@ -95,17 +95,17 @@ _CASES = (
 
 
 class Parse(unittest.TestCase):
-    def test_names_and_statuses(self):
-        for what, lines, expected in _CASES:
-            with self.subTest(what):
+    def test_names_and_statuses(self) -> None:
+        for case, lines, expected in _CASES:
+            with self.subTest(case):
                 self.assertEqual(
-                    [(one.name, one.status) for one in ktap.parse(
+                    [(result.name, result.status) for result in ktap.parse(
                         textwrap.dedent(lines).splitlines(), 'x')],
                     [(f'x.{name}' if name else 'x', status)
                      for name, status in expected])
 
-    def test_reasons(self):
-        self.assertEqual({one.name: one.reason for one in ktap.parse([
+    def test_reasons(self) -> None:
+        self.assertEqual({result.name: result.reason for result in ktap.parse([
             'KTAP version 1', '# Subtest: s', 'ok 1 fine',
             '# bad: EXPECTATION FAILED at lib/x.c:20', '# bad: one more',
             'not ok 2 bad', 'not ok 3 silent', 'ok 4 length # SKIP why'])}, {

@@ -18,7 +18,7 @@ _STALE = ('/dists/', 'stale')
 
 
 class Fetching(support.Case):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.files = mirror.archive({
             ('trixie', 'amd64'): {_OLD: b'old' * 9999},
@@ -44,15 +44,13 @@ class Fetching(support.Case):
         """The bytes that come of a mirror with these faults."""
         self.server.rules[:] = rules
         shutil.rmtree(self.store, ignore_errors=True)
-        path = packages.fetch(package, self.store, ('trixie', 'forky'),
-                              'All else works without it')
-        self.assertEqual({entry.name for entry in self.store.iterdir()},
-                         {path.name})
+        path = packages.fetch(package, self.store, ('trixie', 'forky'), 'All else works without it')
+        self.assertEqual({entry.name for entry in self.store.iterdir()}, {path.name})
         return path.read_bytes()[:3]
 
-    def test_each_way(self):
+    def test_each_way(self) -> None:
         armhf = '/binary-armhf/', 'stale'
-        for what, path, rules, data in (
+        for way, path, rules, data in (
                 ('by name: no index is right', _OLD, [_STALE], b'old'),
                 ('by the index: no such file', _GONE, [], b'old'),
                 ('another architecture is stale', _GONE, [armhf], b'old'),
@@ -62,27 +60,25 @@ class Fetching(support.Case):
                  [('/trixie/main/binary-amd64/', 'stale')], b'new'),
                 ('of another suite: the file is missing', _GONE,
                  [('tool_1.0_', 'missing')], b'new')):
-            with self.subTest(what):
+            with self.subTest(way):
                 self.listed(path)
                 self.assertEqual(self.fetched(*rules), data)
                 # Other suites' packages come last, after a pause.
-                self.assertEqual('again in' in self.printed.getvalue(),
-                                 data == b'new')
+                self.assertEqual('again in' in self.printed.getvalue(), data == b'new')
         with self.refused('the package tool:armhf', 'index of trixie: E: '):
             self.fetched(armhf, package='tool:armhf')
         self.listed(_GONE)
         self.files[f'/{_GONE}'] = b'a login page'
         self.assertEqual(self.fetched(), b'old')
 
-    def test_what_is_right_after_the_pause(self):
+    def test_what_is_right_after_the_pause(self) -> None:
         self.listed(_GONE)
-        with mock.patch.object(packages.time, 'sleep',
-                               lambda _: self.server.rules.clear()):
+        with mock.patch.object(packages.time, 'sleep', lambda _: self.server.rules.clear()):
             self.assertEqual(self.fetched(_STALE), b'old')
         self.assertIn(f'tool:amd64 is not to be had from {self.server.address}'
                       ' now; again in 0 s', self.printed.getvalue())
 
-    def test_other_archives(self):
+    def test_other_archives(self) -> None:
         with mirror.running(self.files, []) as other:
             self.listed(_OLD, self.server.address, other.address)
             self.assertEqual(self.fetched(('', 'missing')), b'old')
@@ -95,7 +91,7 @@ class Fetching(support.Case):
         with self.refused('http://127.0.0.1:1/', 'refused'):
             self.fetched()
 
-    def test_no_way_is_left(self):
+    def test_no_way_is_left(self) -> None:
         address = self.server.address
         with self.refused(
                 'the package tool:amd64', f'{address}/{_OLD}: ',
@@ -109,9 +105,8 @@ class Fetching(support.Case):
         return packages.take(self.store, hashlib.sha256(b'x').hexdigest(),
                              f'{self.server.address}/{_OLD}', timeout)
 
-    def test_a_download_that_breaks_off(self):
-        with mock.patch.object(packages, 'digest', lambda path: (
-                path.unlink(), path.read_bytes())):
+    def test_a_download_that_breaks_off(self) -> None:
+        with mock.patch.object(packages, 'digest', lambda path: (path.unlink(), path.read_bytes())):
             self.assertIn('No such file', self.take()[1])
         with mock.patch.object(packages.procs, 'no_space', lambda _: True), \
                 self.refused('disk is full', 'CACHE='):
