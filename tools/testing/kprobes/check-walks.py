@@ -118,7 +118,7 @@ class Crate:
 
     def calls(self, file: File, body: str, stops: set[str]) -> set[tuple[File, str]]:
         """File and name of each function that a body calls."""
-        found = set()
+        called = set()
         for dot, path, name, call in CALL.findall(body):
             if {name, (dot.strip() or path) + name} & stops or not (path or call):
                 continue
@@ -126,16 +126,16 @@ class Crate:
                 continue
             first = path.split('::')[0] or name
             if dot:
-                targets = [one for one in self.files if name in one.functions]
+                targets = [other for other in self.files if name in other.functions]
                 targets = [file] if file in targets else targets if len(targets) == 1 else []
             elif path == 'Arch::':
-                targets = [one for one in self.files if one.name.startswith('arch/')]
+                targets = [other for other in self.files if other.name.startswith('arch/')]
             else:
                 used = self.file(file.imports.get(first, ''))
                 targets = [used] if used else [] if path not in ('', 'Self::') else [file]
-            found |= {(one, name) for one in targets
-                      if name in one.functions and not SERVICE.search(one.name)}
-        return found
+            called |= {(target, name) for target in targets
+                       if name in target.functions and not SERVICE.search(target.name)}
+        return called
 
     def walk(self, name: str, function: str, stops: set[str]) -> list[str]:
         """The files that a walk enters."""

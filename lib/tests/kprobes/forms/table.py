@@ -12,20 +12,20 @@ _TOGETHER = 8
 
 def functions(groups):
     """[{number: form}]: which forms are a function together, in order."""
-    found, number = [], 0
+    together, number = [], 0
     for forms in groups.values():
         plain = {}
         for form in forms:
             if form.alone:
                 plain = {}
-                found.append({number: form})
+                together.append({number: form})
             else:
                 if len(plain) % _TOGETHER == 0:
                     plain = {}
-                    found.append(plain)
+                    together.append(plain)
                 plain[number] = form
             number += 1
-    return found
+    return together
 
 
 def function(forms, place, behind=''):

@@ -17,11 +17,11 @@ function, kernel = (*sys.argv[1:], '/kernel/vmlinux')[:2]
 # Outside the guest it is LLVM's that knows all machines.
 objdump = [program, '--disassemble-symbols='] if (
     program := shutil.which('llvm-objdump')) else ['objdump', '--disassemble=']
-found = subprocess.run(
+listing = subprocess.run(
     [objdump[0], '-d', objdump[1] + function, kernel],
     capture_output=True, text=True, check=True).stdout
 places = [(int(address, 16), name) for address, name in
-          re.findall(r'^\s*([0-9a-f]+):\s[^\t\n]*\t(\S+)', found, re.M)]
+          re.findall(r'^\s*([0-9a-f]+):\s[^\t\n]*\t(\S+)', listing, re.M)]
 start = places[0][0] if len(sys.argv) == 2 else 0
 # Behind the call of ftrace, and no sooner than ten instructions in. No branch: on s390x,
 # QEMU ends the single steps that C takes of these at a wrong address.

@@ -30,8 +30,7 @@ def rows(path: Path, columns: int) -> Rows:
 def _texts(name: str) -> dict[str, str]:
     """{value: words}: what a macro call in the file NAME lists."""
     text = re.sub(r'\\\n\s*', '', (env.REPO / name).read_text())
-    return dict(re.findall(r'^    (\w+) ?(?:\([^()]*\))?\s*=>\s*"([^"]*)",',
-                           text, re.M))
+    return dict(re.findall(r'^    (\w+) ?(?:\([^()]*\))?\s*=>\s*"([^"]*)",', text, re.M))
 
 
 def refusals() -> Rows:
@@ -40,12 +39,10 @@ def refusals() -> Rows:
     abi = (env.REPO / 'rust/kprobes/abi/errno.rs').read_text()
     abi = abi[abi.index('match refusal {'):]
     arms = re.findall(r'((?:\|?\s*Refusal::\w+(?:\(\w+\))?\s*)+)=> (?:unfit\()?(\w+)', abi)
-    errnos = {name: errno for names, errno in arms
-              for name in re.findall(r'Refusal::(\w+)', names)}
+    errnos = {name: errno for names, errno in arms for name in re.findall(r'Refusal::(\w+)', names)}
     [others] = re.findall(r'\b_ => (\w+)', abi)
-    found = {texts[name]: errnos.get(name, others) for name in texts}
     return {(f'``-{errno}``' if errno.isupper() else 'ftrace\'s', text)
-            for text, errno in found.items()}
+            for name, text in texts.items() for errno in [errnos.get(name, others)]}
 
 
 def reasons_for_no_jump() -> Rows:
@@ -63,15 +60,13 @@ def reasons_for_no_jump() -> Rows:
 
 def rust_reasons() -> Rows:
     """(reason, words) of each reason that a client in Rust is told."""
-    return {(f'``{name}``', text)
-            for name, text in _texts(_RUST_REASONS).items()}
+    return {(f'``{name}``', text) for name, text in _texts(_RUST_REASONS).items()}
 
 
 def figures() -> Rows:
     """(what, C's, ours) of README, as make bench counts them."""
     text = (env.REPO / 'README.md').read_text()
-    return set(re.findall(r'^\| (.*?) \| (.*?) \| (.*?) \| `make bench',
-                          text, re.M))
+    return set(re.findall(r'^\| (.*?) \| (.*?) \| (.*?) \| `make bench', text, re.M))
 
 
 def files() -> Rows:
@@ -103,8 +98,6 @@ def check() -> list[str]:
                 ('what', 'C', 'Rust')}, figures()),
             ('debugfs.rst', {row[:2] for row in shown('debugfs.rst', 3)
                              if re.fullmatch(r'0\d+', row[1])}, files())):
-        mismatches += [f'{page}: not in it: {" | ".join(row)}'
-                       for row in sorted(wanted - present)]
-        mismatches += [f'{page}: no more: {" | ".join(row)}'
-                       for row in sorted(present - wanted)]
+        mismatches += [f'{page}: not in it: {" | ".join(row)}' for row in sorted(wanted - present)]
+        mismatches += [f'{page}: no more: {" | ".join(row)}' for row in sorted(present - wanted)]
     return mismatches

@@ -122,10 +122,10 @@ check_mapping() {
 # check_root: may this root mount and make namespaces? In a container it often
 # may not.
 check_root() {
-	local said
-	said=$(unshare --mount --pid --fork true 2>&1) ||
+	local output
+	output=$(unshare --mount --pid --fork true 2>&1) ||
 		refuse "a root that may make namespaces (CAP_SYS_ADMIN)" \
-			"unshare --mount --pid: $said" \
+			"unshare --mount --pid: $output" \
 			"run as an ordinary user of the machine itself; or in a container with --privileged"
 }
 

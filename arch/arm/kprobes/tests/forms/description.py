@@ -249,15 +249,15 @@ _MOST = 400
 
 def in_groups(producers):
     """{name: forms} of what {_name: a function} yields."""
-    found = {}
+    named = {}
     for name, producer in producers.items():
         forms = list({(form.name, form.backward, form.before, form.behind): form
                       for form in producer()}.values())
         title = name[1:]
         for at in range(0, len(forms), _MOST):
             number = f'_{at // _MOST + 1}' if len(forms) > _MOST else ''
-            found[title + number] = forms[at:at + _MOST]
-    return found
+            named[title + number] = forms[at:at + _MOST]
+    return named
 
 
 GROUPS = (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _branches, _conditions,

@@ -128,7 +128,7 @@ def groups():
     shared = {producer: lambda producer=producer: _blocks(
         form for form in producer() if not _LACKS.match(form.name))
               for producer in GROUPS if producer.__name__ not in ('_pc', '_branches', '_refused')}
-    found = {producer.__name__: forms for producer, forms in shared.items()}
-    found.update({producer.__name__: producer for producer in (
+    producers = {producer.__name__: forms for producer, forms in shared.items()}
+    producers.update({producer.__name__: producer for producer in (
         _narrows, _wide, _pc, _branches, _its, _refused)})
-    return in_groups(found)
+    return in_groups(producers)

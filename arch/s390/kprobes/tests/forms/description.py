@@ -197,7 +197,7 @@ def _branch_choices(opcode):
     masks = range(16) if opcode.name in (*_CONDITION, *_COMPARE) else [0]
     tested = [((2, 4), {}), ((4, 4), {}), ((0, 2), {})]
     if opcode.name in _COUNT:
-        tested += [((2, 4), {2: one}) for one in ('ONE', 'HIGH', 'ZERO')]
+        tested += [((2, 4), {2: held}) for held in ('ONE', 'HIGH', 'ZERO')]
         tested += [((12, 4), {})] if 'B' in letters else []
     elif opcode.name in _SUM:
         tested += [((2, 5), {}), ((5, 5), {}), ((3, 6), {3: 'INDEX', 6: 'INDEX', 7: 'INDEX'}),
@@ -209,7 +209,7 @@ def _branch_choices(opcode):
         tested = [((2, 0), {}), ((0, 0), {}), ((2, 0), {2: 'INDEX'})]
     if opcode.part in ('RR', 'RRE'):
         # To a register, which may be the one that is tested, or 0, for no branch.
-        tested = [((one, other), {**held, 12: 'TARGET'}) for (one, _), held in tested
+        tested = [((first, other), {**held, 12: 'TARGET'}) for (first, _), held in tested
                   for other in (12, 0)]
         tested += [((12, 12), {12: 'TARGET'})]
     if opcode.name in _CONDITION:
@@ -319,13 +319,13 @@ _MOST = 400
 def groups(opcodes):
     """{name: forms}."""
     named = {opcode.name: opcode for opcode in opcodes}
-    found, seen = {}, set()
+    by_title, seen = {}, set()
     for producer in (_copies(opcodes), _branches(opcodes), _executed(opcodes, named['exrl']),
                      _others(named)):
         for title, form in producer:
             key = repr((title, form))
             if key not in seen:
                 seen.add(key)
-                found.setdefault(title, []).append(form)
+                by_title.setdefault(title, []).append(form)
     return {f'{title}_{at // _MOST + 1}' if len(forms) > _MOST else title: forms[at:at + _MOST]
-            for title, forms in found.items() for at in range(0, len(forms), _MOST)}
+            for title, forms in by_title.items() for at in range(0, len(forms), _MOST)}

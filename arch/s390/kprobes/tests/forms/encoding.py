@@ -48,11 +48,11 @@ def read(opcodes, dis):
     """The Opcodes in the files OPCODES and DIS."""
     with open(dis, encoding='ascii') as file:
         formats = dict(re.findall(r'\[INSTR_(\w+)\]\s*=\s*\{([^}]*)\}', file.read()))
-    found = []
+    parsed = []
     with open(opcodes, encoding='ascii') as file:
         for digits, name, shape in map(str.split, filter(str.strip, file)):
             operands = tuple(
                 (letter, int(bits or _BITS.get(letter, 4)), int(at))
                 for letter, bits, at in re.findall(r'([A-Z]+)(\d*)_(\d+)', formats[shape]))
-            found.append(Opcode(name, digits, shape, shape.partition('_')[0], operands))
-    return found
+            parsed.append(Opcode(name, digits, shape, shape.partition('_')[0], operands))
+    return parsed
