@@ -50,7 +50,7 @@ def _unpack_busybox(machine: arches.Arch, unpacked: Path) -> None:
         or packages.fetch(
             f'busybox-static:{debian}', folder, ('trixie', 'forky'),
             'Or put that package\'s file into '
-            f'{env.host(folder)}. What runs no guest of {machine.name} works without it')
+            f'{env.host(folder)}. What builds no kernel of {machine.name} works without it')
     archive = subprocess.run(['dpkg-deb', '--fsys-tarfile', package],
                              capture_output=True, check=True).stdout
     data = subprocess.run(

@@ -65,8 +65,8 @@ def fetch() -> None:
         else:
             raise env.Refusal('the crates of Cargo.lock from the registry',
                               procs.tail(log, 5),
-                              'is the network up (proxy variables)? What '
-                              'runs no host tests works without them')
+                              'is the network up (proxy variables)? All but make check, '
+                              'make coverage and host tests works without them', env.host(log))
         mark.write_text(lock)
 
 

@@ -47,13 +47,13 @@ def require_version(tree: Path, name: str) -> tuple[int, ...]:
 def archive() -> Path:
     """The source archive: from the cache, or from Debian's archives."""
     store = env.CACHE / 'source'
-    if found := _kept(store):
-        return found
+    if kept := _kept(store):
+        return kept
     with procs.alone('source'):
         # Somebody else may have fetched it while we waited.
         return _kept(store) or packages.fetch(
             'linux-source-7.3:all', store, ('trixie-backports',),
-            'Or give a 7.3 tree: KSRC=/path')
+            'Or give a 7.3 tree: KSRC=/path. make host-test TEST=harness.* works without it')
 
 
 def _numbers(path: Path) -> list[int]:
@@ -81,7 +81,7 @@ def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:
     if status or not any(into.iterdir()):
         raise env.Refusal(f'{env.host(path)} to unpack',
                           procs.tail(log, 3) or f'exit status {status}',
-                          'delete that file and try again')
+                          'delete that file and try again', env.host(log))
 
 
 def identity() -> str:

@@ -10,7 +10,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/debian.sh"
 
 target=$2
-[ "$1" = root ] || works="All other commands work without this root."
 case $1 in
 root)
 	called="the toolchain root" room=3000000 room_called="3 GiB" list=packages
@@ -40,6 +39,8 @@ clients_*)
 	preferences=/dev/null # of each package the newest
 	;;
 esac
+works="All but ${called#the root of } works without it; of make test-all, each other PIECE=."
+[ "$1" != root ] || works="Without it only make help and make distclean work."
 mapfile -t include < <(listed "$here/$list")
 
 make_debian

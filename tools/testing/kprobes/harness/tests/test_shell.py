@@ -46,10 +46,8 @@ class Given(Shell):
         for text in ('', 'ARCH=arm', 'IMPL=c ARCH:=arm V+=1', 'CACHE::=/x',
                      'ARGS=symbol=vfs_read\\ foo=1 V=1', 'http_proxy=x',
                      'ARGS=\\\\ V=1', 'DIR=*', 'ARGS=a\\\tb=1'):
-            self.assertEqual(self.bash('check_given "$TEXT"', TEXT=text),
-                             (0, ''), text)
-        for text, name in (('V=1 ACRH=x', 'ACRH'), ('arch=x', 'arch'),
-                           ('ARGS=x\\\\ FOO=1', 'FOO')):
+            self.assertEqual(self.bash('check_given "$TEXT"', TEXT=text), (0, ''), text)
+        for text, name in (('V=1 ACRH=x', 'ACRH'), ('arch=x', 'arch'), ('ARGS=x\\\\ FOO=1', 'FOO')):
             self.refuses(self.bash('check_given "$TEXT"', TEXT=text),
                          f'found:    {name}\n',
                          'one of the variables ARCH IMPL')
@@ -72,8 +70,7 @@ class Switches(Shell):
                   for name in ('V', 'UNDO', 'FAST')),
                 ({'CACHE': f'{env.REPO}/cache'},
                  'CACHE= outside of this checkout')):
-            self.refuses(self.bash(f'bash {_KP} no-such-command', **variables),
-                         words)
+            self.refuses(self.bash(f'bash {_KP} no-such-command', **variables), words)
 
     def test_no_is_no(self) -> None:
         script = (f"sed -e '/^here=/s|=.*|={env.KPROBES}|' "
@@ -149,8 +146,7 @@ class Root(Debian):
     """What a root is made of, and where that fails."""
 
     def test_all_in_one_step(self) -> None:
-        self.refuses(self.debian(_ROOT), 'found:    none in PATH',
-                     'apt-get install mmdebstrap')
+        self.refuses(self.debian(_ROOT), 'found:    none in PATH', 'apt-get install mmdebstrap')
         self.program('mmdebstrap', _MMDEBSTRAP)
         self.assertEqual(self.debian(_ROOT), (0, ''))
         log = (self.tmp / 't.log').read_text()
@@ -159,20 +155,16 @@ class Root(Debian):
                      '--dpkgopt=path-exclude=/usr/share/man/*'):
             self.assertIn(f'{line}\n', log)
         self.assertTrue(log.endswith(f'\ntrixie\nt\n{_SOURCES}'), log)
-        self.assertEqual(
-            (self.tmp / 't/etc/apt/preferences.d/ours').read_text(),
-            'Package: make\n')
+        self.assertEqual((self.tmp / 't/etc/apt/preferences.d/ours').read_text(), 'Package: make\n')
         # What cannot run here is unpacked.
         self.assertEqual(self.debian(f'machine=s390x\n{_ROOT}'), (0, ''))
         log = (self.tmp / 't.log').read_text()
-        for line in ('--architectures=s390x', '--variant=extract',
-                     '--include=?essential'):
+        for line in ('--architectures=s390x', '--variant=extract', '--include=?essential'):
             self.assertIn(f'{line}\n', log)
         # Where the keys are a .pgp file, the sources name that.
         self.bash('rm -r t; mv keys/*.gpg keys/debian-archive-keyring.pgp')
         self.assertEqual(self.debian(_ROOT), (0, ''))
-        self.assertIn(_SOURCES.replace('.gpg', '.pgp'),
-                      (self.tmp / 't.log').read_text())
+        self.assertIn(_SOURCES.replace('.gpg', '.pgp'), (self.tmp / 't.log').read_text())
 
     def test_a_missing_version_is_avoided_once(self) -> None:
         self.program('mmdebstrap', _MMDEBSTRAP + """
@@ -209,20 +201,17 @@ class Root(Debian):
     def test_without_some_suites_then_from_another_archive(self) -> None:
         calls = ['make gcc stap m m-backports m-updates s-security'] * 2 + [
             'make gcc m m-backports']
-        (status, text), tried = self.ways('*stap*) exit 25 ;; *',
-                                          'http://m http://n')
+        (status, text), tried = self.ways('*stap*) exit 25 ;; *', 'http://m http://n')
         self.assertEqual((status, tried), (0, calls), text)
         self.assertIn('without trixie-updates trixie-security. make it does '
                       'not work in it', text)
         (self.tmp / 't/opt/without').unlink()
         (status, text), tried = self.ways('*http://n*', 'http://m http://n')
-        self.assertEqual((status, tried), (0, [
-            *calls, 'make gcc stap n n-backports n-updates']))
+        self.assertEqual((status, tried), (0, [*calls, 'make gcc stap n n-backports n-updates']))
         self.assertNotIn('does not work', text)
         self.assertFalse((self.tmp / 't/opt/without').exists())
         (status, text), tried = self.ways('*http://m?other*', 'http://m', 'instead=other')
-        self.assertEqual((status, tried), (
-            0, [*calls, 'make gcc http://m other']), text)
+        self.assertEqual((status, tried), (0, [*calls, 'make gcc http://m other']), text)
         result, tried = self.ways('none', 'http://m')
         self.assertEqual(tried, calls)
         self.refuses(
@@ -231,6 +220,16 @@ class Root(Debian):
             '25; not to be had: http://m/x)', 'its log: t.log\n',
             'DEBIAN_MIRROR=', 'All else works')
         self.assertFalse((self.tmp / 't').exists())
+
+    def test_what_works_without_each_root(self) -> None:
+        for name, text in (('mmdebstrap', 'exit 1'), ('sleep', ''),
+                           ('df', 'printf "\\n- - - 9000000\\n"')):
+            self.program(name, text)
+        for name, works in (
+                ('root', 'Without it only make help and make distclean work.'),
+                ('docs', 'All but make docs works'),
+                ('clients_arm', 'All but make test-clients ARCH=arm works')):
+            self.refuses(self.bash(f'bash {_TOOLCHAIN}/mkroot.sh {name} t'), works)
 
 
 class Keys(Debian):
@@ -282,8 +281,7 @@ class Ids(Shell):
     def test_enough_and_too_few(self) -> None:
         for name in ('me', '1000'):
             line = f'# who\nyou:1:65536\n{name}:9:9\n{name}:165536:65536\n'
-            self.assertEqual(self.ids(line, line),
-                             (0, '165536 65536\n165536 65536\n'))
+            self.assertEqual(self.ids(line, line), (0, '165536 65536\n165536 65536\n'))
         enough = 'me:100000:65536\n'
         for subuid, subgid, files in (
                 (None, None, 'subuid subgid'), ('', enough, 'subuid'),
