@@ -126,7 +126,9 @@ def _checks() -> Iterator[Result]:
                           '--workspace', '--all-targets', '--', '-D',
                           'warnings', '-D', 'clippy::undocumented_unsafe_blocks'],
                host.CRATE,
-               {**host.cargo_environment(), **tables})
+               {**host.cargo_environment(), **tables,
+                # Host tests, which may run at the same time, lock theirs.
+                'CARGO_TARGET_DIR': str(env.WORK / 'clippy')})
     for machine in host.OTHERS:
         yield _pure(machine, tables)
     yield _run('layers', ['python3', '-B', kprobes / 'check-layers.py'])

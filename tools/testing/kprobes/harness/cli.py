@@ -176,7 +176,7 @@ def _all_locks() -> Iterator[None]:
 def clean() -> int:
     """make clean"""
     with _all_locks():
-        for name in ('build', 'coverage', 'docs', 'host', 'host-miri', 'logs',
+        for name in ('build', 'clippy', 'coverage', 'docs', 'host', 'host-miri', 'logs',
                      'modules', 'series', 'rustdoc', 'stap',
                      'bpf'):
             shutil.rmtree(env.WORK / name, ignore_errors=True)

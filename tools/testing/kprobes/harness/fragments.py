@@ -87,7 +87,8 @@ def _made_of(tree: Path, paths: list[Path]) -> str:
 
 def _run(command: list, log: Path, tree: Path, environment: dict[str, str]) -> None:
     if procs.run(command, log, cwd=tree, extra=environment, append=True):
-        raise env.Refusal('the kernel to configure', procs.tail(log, 12), f'see {env.host(log)}')
+        raise env.Refusal('the kernel to configure', procs.tail(log, 12), f'see {env.host(log)}',
+                          env.host(log))
 
 
 def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
@@ -125,5 +126,5 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
             'every line of the config fragments in the kernel\'s .config',
             '\n            '.join(missing),
             'give each symbol what it depends on (see its Kconfig entry), '
-            'or drop the line')
+            'or drop the line', env.host(log))
     stamp.write_text(inputs)

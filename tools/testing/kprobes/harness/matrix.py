@@ -86,7 +86,8 @@ _KINDS = {'whole': _whole, 'kunit': _whole, 'compiled': _compiled,
 def _command(name: str, function: Callable[[], int]) -> Callable[[], list[Result]]:
     def run() -> list[Result]:
         status = function()
-        return [verdict(f'commands.{name}', f'exit status {status}' if status else '')]
+        return [verdict(f'commands.{name}', f'exit status {status}' if status else '',
+                        env.host(env.LOGS))]
     return run
 
 
