@@ -144,6 +144,8 @@ unsafe extern "C" fn rust_kprobes_is_registered(at: usize, probe: *mut bindings:
     unsafe { preempt::already_off(|pinned| points::is_registered(at, probe.cast(), pinned)) }
 }
 
+/// Makes hits on this CPU count as missed until `kprobe_busy_end()`.
+///
 /// # Safety
 ///
 /// None is needed.
@@ -191,6 +193,8 @@ unsafe extern "C" fn kprobe_on_func_entry(
     status(target.and_then(check::resolve_entry).map(drop))
 }
 
+/// Returns whether an address must not be probed.
+///
 /// # Safety
 ///
 /// None is needed.
@@ -222,6 +226,8 @@ unsafe extern "C" fn kprobe_get_kallsym(
     0
 }
 
+/// Is called before init text is freed.
+///
 /// # Safety
 ///
 /// None is needed.
@@ -311,6 +317,8 @@ unsafe extern "C" fn rust_kprobes_allow_jumps(on: bool) {
     worker::allow(on);
 }
 
+/// Returns the value of `debug.kprobes-optimization`.
+///
 /// # Safety
 ///
 /// None is needed.
@@ -370,6 +378,8 @@ unsafe extern "C" fn rust_kprobes_show(file: *mut bindings::seq_file, which: c_u
     0
 }
 
+/// Arms all enabled probes, or disarms all probes.
+///
 /// # Safety
 ///
 /// None is needed.

@@ -127,7 +127,7 @@ fn show(to: &Seq, point: PointRef<'_>) {
 /// Returns the letter for the kind of a probe.
 fn kind(probe: &Probe) -> &'static CStr {
     #[cfg(CONFIG_KRETPROBES)]
-    if crate::returns::is_entry(probe) {
+    if crate::returns::is_return_probe(probe) {
         return c"r";
     }
     if probe.is_jprobe() {

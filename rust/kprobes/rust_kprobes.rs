@@ -2,12 +2,12 @@
 
 //! Kprobes.
 //!
-//! In reading order, from the words to the interface. Each layer uses earlier layers only, with two
-//! exceptions. A back end also uses `slots`, and its `entry.rs` calls `hit`. `returns/abi.rs` and
-//! `jprobes/abi.rs`, which belong to the C interface, use [`abi`].
+//! In reading order, from the basic types to the interface. Each layer uses earlier layers only,
+//! with two exceptions. A back end also uses `slots`, and its `entry.rs` calls `hit`.
+//! `returns/abi.rs` and `jprobes/abi.rs`, which belong to the C interface, use [`abi`].
 //!
 //! - [`atomics`]: the atomics of `core`, or of a model checker;
-//! - [`model`]: words and state machines, pure; [`prelude`] has the most used ones;
+//! - [`model`]: basic types and state machines, pure; [`prelude`] has the most used ones;
 //! - [`sys`]: the kernel services that probing uses;
 //! - [`contract`]: the interface of back ends;
 //! - [`arch`]: the back end of this kernel;
@@ -37,7 +37,7 @@
 //! | `can_probe()` | `prepare_insn()`, then `check_boundary()` in `arch/*/kprobes/isa/` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
-//! | `recover_probed_instruction()` | `registry/recover.rs`: `recover_insn()` |
+//! | `recover_probed_instruction()` | `registry/recover.rs`: `read_original_insn()` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `lifecycle/arming.rs` |
 //! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |

@@ -190,7 +190,8 @@ unsafe impl Machine for X86 {
                 Next::Redirected
             }
             _ => {
-                // SAFETY: The core passes what a breakpoint of this CPU has saved, with a gap.
+                // SAFETY: The core passes the registers of this CPU's breakpoint trap, whose entry
+                // code leaves the gap.
                 let regs = unsafe { SavedRegs::of(registers) };
                 match emulate::emulate_common(&prepared.op, next, regs) {
                     true => Next::Emulated,

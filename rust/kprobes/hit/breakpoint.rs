@@ -43,9 +43,9 @@ use core::{
     }, //
 };
 
-/// The number of copies that ended before the instruction was executed. The copy faulted; or an
-/// emulation could not access memory, and the access that runs in its place, to fault, did not. The
-/// breakpoint is hit again, so the handlers run twice, unless a fixup or an oops ends the fault.
+/// The number of copies that ended before the instruction was executed: the copy faulted, or it was
+/// the load of an emulated branch whose memory could be read after all. The breakpoint is hit
+/// again, so the handlers run twice, unless a fixup or an oops ends the fault.
 pub(crate) static STEP_FAULTS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a copy that has ended before the instruction was executed.
@@ -53,8 +53,8 @@ pub(crate) fn count_step_fault() {
     STEP_FAULTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Handles a hit of a probe's breakpoint. Returns false, and does nothing, if the breakpoint is not
-/// a probe's.
+/// Handles a breakpoint trap: a hit, a nested hit, or the end of a step or of a jprobe's handler.
+/// Returns false, and does nothing, if it is none of these.
 ///
 /// Fast path: one enabled probe that has only a pre handler, on a CPU that handles no hit. For most
 /// instructions this path calls only the handler, and on some architectures the function that finds
@@ -100,7 +100,7 @@ fn lookup<'a>(
     }
 }
 
-/// Handles a hit for one probe that has a post handler.
+/// Handles a hit for one probe that has, or just had, a post handler.
 #[cold]
 #[inline(never)]
 fn hit_one_with_post(
@@ -149,7 +149,7 @@ fn hit_slow(
 /// Finishes a hit of the point at `at` after the handler of its jprobe has ended. No pre handler
 /// follows, since a jprobe's handler is called last.
 #[inline(never)]
-fn resume(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
+fn finish_jprobe_hit(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
     let Some(point) = points::find(at, pinned) else {
         return Arch::set_current_probe(None, pinned);
     };
@@ -159,7 +159,7 @@ fn resume(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
         execute(point, prepared, has_post_handler, registers, pinned);
     } else {
         #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-        ftrace::resume(point, at, registers, pinned);
+        ftrace::finish_jprobe_hit(point, at, registers, pinned);
         #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
         Arch::set_current_probe(None, pinned);
     }
@@ -278,7 +278,7 @@ fn inner_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     let Some(at) = jprobe::ended(registers, pinned) else {
         return reenter(registers, pinned);
     };
-    resume(at, registers, pinned);
+    finish_jprobe_hit(at, registers, pinned);
     true
 }
 

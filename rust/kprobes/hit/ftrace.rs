@@ -98,7 +98,12 @@ fn finish(
 /// Finishes a hit after its last handler, the jprobe's, has ended. The CPU continues with these
 /// registers.
 #[inline(never)]
-pub(super) fn resume(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
+pub(super) fn finish_jprobe_hit(
+    point: &Point,
+    at: TextAddr,
+    registers: &mut Registers,
+    pinned: &PreemptOff,
+) {
     let next = Arch::enter_ftrace(registers, at);
     finish(point, at, next, registers, pinned);
 }

@@ -89,7 +89,7 @@ impl Change<'_> {
         points: impl Fn() -> I,
     ) {
         let disarm = |change: &mut Self| change.disarm_breakpoints(&mut points());
-        self.remove_armed_jumps(&mut points(), disarm);
+        self.remove_jumps_and_disarm(&mut points(), disarm);
     }
 
     fn disarm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {

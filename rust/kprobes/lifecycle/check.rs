@@ -120,7 +120,7 @@ fn is_blacklisted(at: TextAddr, function: Option<&Function>) -> bool {
 /// Calls `each` with the start and the end of each blacklisted function.
 pub(crate) fn each_blacklisted(registry: &Registry, each: &mut dyn FnMut(TextAddr, TextAddr)) {
     blacklist::each(Arch::arch_blacklist(), each);
-    registry.modules.each(each);
+    registry.blacklisted_modules.each(each);
 }
 
 /// Reads the blacklist and the tables that the back end needs. Called before init memory is freed.

@@ -36,9 +36,9 @@ use crate::{
 pub(crate) fn coming(module: Module) -> Result<(), Refusal> {
     let registry = &mut *Registry::lock();
     Arch::module_coming();
-    registry.modules.add(module)?;
+    registry.blacklisted_modules.add(module)?;
     let announced = registry.images.module_coming(module);
-    announced.inspect_err(|_| registry.modules.remove(module))
+    announced.inspect_err(|_| registry.blacklisted_modules.remove(module))
 }
 
 /// Allows jumps in a module that is being loaded: its tables are sorted now.
@@ -69,7 +69,7 @@ pub(crate) fn kill_module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
     kill_points(&mut registry.change(), |at| freed.has(at));
     registry.images.forget(freed.module);
     if !freed.init_only {
-        registry.modules.remove(freed.module);
+        registry.blacklisted_modules.remove(freed.module);
     }
     let forgotten = ForgottenProbes { freed, hooks };
     if forgotten.disable(&registry) {

@@ -38,7 +38,7 @@ use crate::{
 
 /// A callback of return probes or jprobes for probe `number` of a batch, before it is registered:
 /// may refuse it.
-pub(crate) type Begin<'a> = dyn FnMut(&Points, usize, ProbeAddr) -> Result<(), Refusal> + 'a;
+pub(crate) type BeforeEach<'a> = dyn FnMut(&Points, usize, ProbeAddr) -> Result<(), Refusal> + 'a;
 
 /// Registers all probes, or none.
 pub(crate) fn all(clients: &[ProbePtr]) -> Result<(), Refusal> {
@@ -46,8 +46,11 @@ pub(crate) fn all(clients: &[ProbePtr]) -> Result<(), Refusal> {
 }
 
 /// Registers all probes, or none.
-pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result<(), Refusal> {
-    up_to_refused(clients, begin).map_err(|(count, refusal)| {
+pub(crate) fn all_or_none(
+    clients: &[ProbePtr],
+    before_each: &mut BeforeEach<'_>,
+) -> Result<(), Refusal> {
+    until_refused(clients, before_each).map_err(|(count, refusal)| {
         unregister::all(clients.get(..count).unwrap_or_default());
         refusal
     })
@@ -56,9 +59,9 @@ pub(crate) fn all_or_none(clients: &[ProbePtr], begin: &mut Begin<'_>) -> Result
 /// Registers the probes before the first one that is refused. The error has their number: the
 /// caller unregisters all of them, as C's `register_kprobes()` does. Breakpoints of the chunk
 /// that has the refused probe are not written.
-pub(crate) fn up_to_refused(
+pub(crate) fn until_refused(
     clients: &[ProbePtr],
-    begin: &mut Begin<'_>,
+    before_each: &mut BeforeEach<'_>,
 ) -> Result<(), (usize, Refusal)> {
     let mut done = 0;
     for clients in clients.chunks(CHUNK) {
@@ -72,7 +75,7 @@ pub(crate) fn up_to_refused(
             let addr = target.and_then(|target| check::resolve(target, &mut chunk.cache));
             let found = addr.as_ref().ok().map(|addr| addr.at);
             let registered = addr.and_then(|addr| {
-                begin(&registry.points, done, addr)?;
+                before_each(&registry.points, done, addr)?;
                 register_one(registry, probe, addr, &mut chunk, &mut replaced)
             });
             if let Err(refusal) = registered {
@@ -185,7 +188,7 @@ fn prepare_insn(
     };
     let points = change.points;
     let text_lock = change.text_lock.get_or_insert_with(text::Lock::new);
-    let mut read = |from: TextAddr, code: &mut [u8]| points.recover_insn(from, code);
+    let mut read = |from: TextAddr, code: &mut [u8]| points.read_original_insn(from, code);
     Arch::check_boundary(start, at, &mut read)?;
     let prepared = Arch::prepare(at, function, text::has_fixup(at), &mut read, text_lock)?;
     probe.set_opcode(Arch::opcode(&prepared));

@@ -110,7 +110,7 @@ pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>
     }
 }
 
-/// Removes probes from their points. Points without probes are to be removed.
+/// Removes probes from their points. The caller removes points that are left without probes.
 fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
     let probes = || chunk.iter().flatten();
     for probe in probes() {

@@ -106,6 +106,7 @@ reasons! {
     SwitchedOff => "debug.kprobes-optimization is 0",
     Jprobe => "a jprobe is at the address",
     ModuleComing => "the module is being loaded, and its tables are not in order yet",
+    // Where a jump replaces one instruction.
     ShortInsn => "the instruction is shorter than a jump",
     Emulated => "the instruction is emulated",
     PerCpuSection => "the instruction is in a per-CPU section, where interrupts change registers",

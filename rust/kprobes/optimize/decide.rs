@@ -152,7 +152,7 @@ impl Change<'_> {
             return Err(NoJumpReason::ModuleComing.into());
         }
         let points = self.points;
-        let mut read = |from: TextAddr, code: &mut [u8]| points.recover_code(from, code);
+        let mut read = |from: TextAddr, code: &mut [u8]| points.read_original_code(from, code);
         let find: FindBranches<'_> = &mut |piece, image, found, text_lock| {
             Arch::branches_out_of(piece, image, &mut read, found, text_lock)
         };

@@ -11,7 +11,7 @@
 //! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
 //! [`Jumps::make_detour`](crate::contract::Jumps::make_detour), on x86 `jump.rs` and
 //! `isa/region.rs`. The reasons are [`NoJumpReason`](crate::model::no_jump::NoJumpReason); users
-//! read them in debugfs `kprobes/unoptimized` (`debugfs.rs`).
+//! read them in debugfs `kprobes/unoptimized` (`debugfs.rs`), modules by `kprobe_why_no_jump()`.
 //!
 //! The worker holds no lock while it waits, so points may change meanwhile. The wait counts only
 //! for a point that was queued before the wait began and has not left the queue since.

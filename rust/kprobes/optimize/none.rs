@@ -9,7 +9,7 @@ impl Change<'_> {
 
     pub(crate) fn remove_jumps<'p>(&mut self, _: &mut dyn Iterator<Item = PointRef<'p>>) {}
 
-    pub(crate) fn remove_armed_jumps<'p>(
+    pub(crate) fn remove_jumps_and_disarm<'p>(
         &mut self,
         _: &mut dyn Iterator<Item = PointRef<'p>>,
         disarm: impl FnOnce(&mut Self),

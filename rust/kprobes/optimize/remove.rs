@@ -63,7 +63,7 @@ impl Change<'_> {
 
     /// Removes these points from the queue, and removes their jumps. Then `disarm` restores the
     /// instructions, over the jumps if it can.
-    pub(crate) fn remove_armed_jumps<'p>(
+    pub(crate) fn remove_jumps_and_disarm<'p>(
         &mut self,
         points: &mut dyn Iterator<Item = PointRef<'p>>,
         disarm: impl FnOnce(&mut Self),

@@ -57,7 +57,7 @@ static REGISTRY: Guarded<Registry> = Guarded::new(
         optimizer: Optimizer::EMPTY,
         ftrace: ftrace::Users::EMPTY,
         images: Images::EMPTY,
-        modules: blacklist::Modules::EMPTY,
+        blacklisted_modules: blacklist::Modules::EMPTY,
         refused: refused::Log::EMPTY,
         all_disarmed: false,
     },
@@ -75,7 +75,7 @@ pub(crate) struct Registry {
     /// Text metadata: the kernel's tables about its text.
     pub(crate) images: Images,
     /// The modules that have blacklisted functions.
-    pub(crate) modules: blacklist::Modules,
+    pub(crate) blacklisted_modules: blacklist::Modules,
     /// The latest registrations that failed.
     pub(crate) refused: refused::Log,
     /// Whether all probes are disarmed, by `kprobes/enabled` in debugfs.

@@ -23,7 +23,7 @@ pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &PreemptOff) -> boo
 impl Points {
     /// Reads the instruction at `from`, which may be a probe point. Fails where a debugger's
     /// breakpoint hides the instruction.
-    pub(crate) fn recover_insn(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+    pub(crate) fn read_original_insn(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
         text::read(from, code)?;
         #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
         self.recover_from_jumps(from, code);
@@ -45,8 +45,8 @@ impl Points {
 impl Points {
     /// Reads code that begins with an instruction and may have probe points anywhere. Fails where a
     /// debugger's breakpoint hides an instruction.
-    pub(crate) fn recover_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
-        self.recover_insn(from, code)?;
+    pub(crate) fn read_original_code(&self, from: TextAddr, code: &mut [u8]) -> Option<()> {
+        self.read_original_insn(from, code)?;
         for offset in 1..code.len() {
             let rest = code.get_mut(offset..)?;
             if !Arch::is_jump(rest) && !Arch::is_breakpoint(rest) {

@@ -128,7 +128,7 @@ mod tests {
         image: &Image,
         count: &mut Count,
     ) -> Result<(), Refusal> {
-        let mut read = |from: TextAddr, into: &mut [u8]| points.recover_insn(from, into);
+        let mut read = |from: TextAddr, into: &mut [u8]| points.read_original_insn(from, into);
         let start = function.text.start();
         let mut starts = KVVec::new();
         let mut end = function.text.end();

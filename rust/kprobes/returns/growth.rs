@@ -55,14 +55,14 @@ impl Losses {
     }
 
     /// Returns whether the window is at its end.
-    fn are_over(self, returns: u16) -> bool {
+    fn window_is_over(self, returns: u16) -> bool {
         let units = (self.0 % Self::NEWS) >> RETURN_BITS;
         let since = usize::from(returns).wrapping_sub(self.0) % RETURNS;
         self.number() == 0 || since >= units.wrapping_mul(WINDOW_UNIT)
     }
 
-    fn and_one(self, returns: u16, all: usize) -> Self {
-        if self.are_over(returns) {
+    fn plus_one(self, returns: u16, all: usize) -> Self {
+        if self.window_is_over(returns) {
             let units = all.min(LONGEST_WINDOW).div_ceil(WINDOW_UNIT);
             let window = (units << RETURN_BITS) | (usize::from(returns) % RETURNS);
             return Self(Self::ONE | Self::NEWS | window);
@@ -95,7 +95,7 @@ impl Lost {
 
     /// Counts a lost call. The caller asks the worker after this.
     pub(crate) fn count(&self, returns: u16, all: usize) {
-        let count = |now| Some(Losses(now).and_one(returns, all).0);
+        let count = |now| Some(Losses(now).plus_one(returns, all).0);
         _ = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, count);
@@ -106,7 +106,7 @@ impl Lost {
     pub(crate) fn note_use(&self, returns: impl FnOnce() -> u16) -> bool {
         fence(Ordering::SeqCst);
         let losses = Losses(self.0.load(Ordering::Relaxed));
-        let counts = losses.number() != 0 && !losses.are_over(returns());
+        let counts = losses.number() != 0 && !losses.window_is_over(returns());
         if counts {
             self.0.fetch_or(Losses::NEWS, Ordering::Relaxed);
         }
@@ -122,7 +122,7 @@ impl Lost {
         let word = self.0.fetch_and(!Losses::NEWS, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         let (losses, totals) = (Losses(word), totals());
-        let are_over = losses.are_over(totals.returns);
+        let are_over = losses.window_is_over(totals.returns);
         if are_over || totals.all >= limit {
             let (seen, relaxed) = (word & !Losses::NEWS, Ordering::Relaxed);
             _ = self.0.compare_exchange(seen, 0, relaxed, relaxed);
@@ -310,9 +310,9 @@ mod tests {
         assert!(!world.uses());
         // The most of them, from just before the number of returns wraps.
         let full = Losses(usize::MAX & !(Losses::NEWS - 1) | RETURNS | (RETURNS - 1));
-        assert_eq!(full.and_one(u16::MAX, 1), full);
+        assert_eq!(full.plus_one(u16::MAX, 1), full);
         assert_eq!(full.number(), usize::MAX / Losses::ONE);
-        assert!(full.are_over(WINDOW_UNIT as u16 - 1));
+        assert!(full.window_is_over(WINDOW_UNIT as u16 - 1));
     }
 
     fn ahead(all: usize, free: usize, limit: usize) -> usize {

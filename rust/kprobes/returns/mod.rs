@@ -116,7 +116,7 @@ use probe::{
 use stage::PoolStage;
 
 /// Returns whether this probe is the entry of a return probe.
-pub(crate) fn is_entry(probe: &Probe) -> bool {
+pub(crate) fn is_return_probe(probe: &Probe) -> bool {
     ReturnProbe::with_entry(probe).is_some()
 }
 

@@ -27,7 +27,7 @@ use crate::{
 pub(super) fn all(clients: &[ReturnProbePtr]) -> Result<(), Refusal> {
     let mut begun = 0;
     let entries = ReturnProbe::probes(clients);
-    let done = register::up_to_refused(entries, &mut |points, number, addr| {
+    let done = register::until_refused(entries, &mut |points, number, addr| {
         let probe = clients.get(number).copied().flatten();
         prepare(points, probe.ok_or(Refusal::NoProbe)?, addr)?;
         begun = number + 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The worker that writes jumps and frees slots: wakes it, and waits for Tasks RCU and its passes.
+//! The worker, which writes jumps and frees unused pages of slots: wakes it, and waits for Tasks
+//! RCU and for its passes.
 //!
 //! The worker is a work item of C and not a thread: creating a thread could fail. The kernel runs
 //! the work item once at a time. Its function is `rust_kprobes_worker_pass()`.

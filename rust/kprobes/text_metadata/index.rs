@@ -2,7 +2,7 @@
 
 //! The sorted index of an image: what the kernel's tables and the branches say of each address.
 //!
-//! A binary search finds an [`TextEntry`] in a list. An entry is eight bytes long; its address is
+//! A binary search finds a [`TextEntry`] in a list. An entry is eight bytes long; its address is
 //! an offset from the start of the image. Symbols cut the text into [`pieces`].
 
 use crate::prelude::*;

@@ -11,7 +11,8 @@
 //! combinations that are reserved but change neither length nor class of an instruction (LOCK where
 //! LOCK is not allowed, vector lengths, mask registers).
 //!
-//! C counterpart: [`arch/x86/lib/insn.c`](srctree/arch/x86/lib/insn.c).
+//! C counterpart: [`arch/x86/lib/insn.c`](srctree/arch/x86/lib/insn.c), which does not tell what an
+//! instruction does, and measures only what a CPU accepts; see `decoder.rst`.
 
 use super::{
     form::{
