@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import arches
 import env
 import kernel
 import procs
@@ -27,7 +28,11 @@ CAPSTONE = Path('/usr/lib/x86_64-linux-gnu/libcapstone.so.5')
 SHIM = env.KPROBES / 'host' / 'insn_c.c'
 # Older ones know less of APX.
 OLDEST_LLVM = 22
-_NEEDED = ('tools/arch/x86', 'tools/include', 'arch/s390/tools')
+_MACHINES = [machine for machine in map(arches.of, arches.NAMES) if machine.opcodes]
+# For insn.c, and the kernel's lists of opcodes.
+_NEEDED = ('tools/arch/x86', 'tools/include', *(
+    str(Path(path).parent) for machine in _MACHINES for path in machine.opcodes
+    if not (env.REPO / path).exists() and not path.startswith('tools/arch/x86/')))
 
 
 def _llvm() -> Path:
@@ -94,21 +99,16 @@ def tables() -> dict[str, str]:
     STORE.mkdir(exist_ok=True)
     with procs.alone('judges'):
         tree = _source()
-        for arch, origins in (
-                ('x86', (tree / 'tools/arch/x86/lib/x86-opcode-map.txt',
-                         _isa('x86') / 'opcodes-supplement.txt')),
-                ('s390', (tree / 'arch/s390/tools/opcodes.txt',))):
-            table = made / f'{arch}_opcodes_generated.rs'
-            text = subprocess.check_output(
-                ['awk', '-f', _isa(arch) / 'gen-opcodes.awk', *origins])
+        for machine in _MACHINES:
+            table = made / f'{machine.folder}_opcodes_generated.rs'
+            generator = env.REPO / 'arch' / machine.folder / 'kprobes/isa/gen-opcodes.awk'
+            text = subprocess.check_output(['awk', '-f', generator, *(
+                place if (place := env.REPO / path).exists() else tree / path
+                for path in machine.opcodes)])
             # Cargo compiles again what is newer.
             if not table.exists() or table.read_bytes() != text:
                 table.write_bytes(text)
     return {'OBJTREE': str(env.WORK / 'objtree')}
-
-
-def _isa(arch: str) -> Path:
-    return env.REPO / 'arch' / arch / 'kprobes/isa'
 
 
 def images() -> list[Path]:

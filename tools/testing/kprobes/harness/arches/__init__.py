@@ -111,6 +111,8 @@ class Arch:
     # functions that C calls, or locks that it takes, before it looks for a hit's probe.
     lengths: tuple[int, ...] = (4,) * 4
     c_calls: str = '$^'
+    # What isa/gen-opcodes.awk of its back end makes a table of, if there is one.
+    opcodes: tuple[str, ...] = ()
 
     @property
     def modules(self) -> tuple[str, ...]:

@@ -42,6 +42,8 @@ ARCH = Arch(
     memory=512, steps=1900, planned=16, budget=36, back_end=True, kvm=True,
     defconfig='arch/x86/configs/x86_64_defconfig',
     programs=('x86/perf_records',),
+    opcodes=('tools/arch/x86/lib/x86-opcode-map.txt',
+             'arch/x86/kprobes/isa/opcodes-supplement.txt'),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
     oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
           'at': 'RIP: 0010:', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'},
