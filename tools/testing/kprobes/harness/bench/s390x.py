@@ -15,7 +15,8 @@ ARCH = Arch(
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
     lacks='vmlinux_disabled_10000',
     c_lacks='optimized',    # C has no jumps. A branch there: see BENCH_BRANCHES.
-    # A run for each 1,024 breakpoints.
-    rounds={'register_1000': 1, 'unregister_1000': 1},
+    # A run for each 1,024 breakpoints or instructions, and for each 256 jumps.
+    rounds={'register_1000': 1, 'unregister_1000': 1,
+            'register_optimized_1000': 5, 'unregister_optimized_1000': 1},
     minutes={'c': 2, 'rust': 2},
 )
