@@ -110,8 +110,10 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
             stage.tick(f'{match[1]}: {match[2]}')
     with progress.Stage(f'boot {built.name} programs', 10) as stage:
         try:
+            # As many CPUs with both: more make each probe take much longer.
             console = qemu.boot(
                 built, image, name='programs', memory=2048, on_line=line,
+                smp=built.machine.cpus_with_c,
                 timeout=sum(limits) + 120, silence=max(limits) + 60,
                 extra=list(_shares(folders, built.machine.share)), cmdline='kunit.enable=0')
         except qemu.Died as died:
