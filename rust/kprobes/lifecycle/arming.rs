@@ -29,7 +29,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What a registration gathers for up to [`CHUNK`] probes.
+/// Points and symbols of up to [`CHUNK`] probes that are being registered.
 pub(super) struct Chunk {
     /// The points whose breakpoints will be written.
     pub(super) to_arm: KVec<u64>,

@@ -55,7 +55,7 @@ class HitPath:
     # them that clients' handlers are called from.
     entries: tuple[str, ...]
     handlers: Pattern
-    # What may stand before a branch.
+    # Prefixes that may stand before a branch.
     prefixes: Pattern = re.compile(r'^\b$')
     # The functions in which mitigations do an indirect branch, and a return.
     thunk: Pattern = re.compile('$^')
@@ -111,7 +111,7 @@ class Arch:
     # functions that C calls, or locks that it takes, before it looks for a hit's probe.
     lengths: tuple[int, ...] = (4,) * 4
     c_calls: str = '$^'
-    # What isa/gen-opcodes.awk of its back end makes a table of, if there is one.
+    # The lists of opcodes that isa/gen-opcodes.awk of its back end reads, if there is one.
     opcodes: tuple[str, ...] = ()
 
     @property

@@ -22,7 +22,7 @@ ARCH = Arch(
             Piece('up', flavour='up', extra=('-smp', '1')),
             PREEMPT_RT, *STORMS, STORM_2,
             Piece('storm-thumb2', 'storm', 'thumb2', seconds=600)),
-    # What writes PC is a branch; table: also returns.
+    # Each instruction that writes PC is a branch; table: also returns.
     hit_path=HitPath(
         branch=re.compile(r'(bl?x?(eq|ne|hs|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])? '
                           r'|(mov|ldr|add|sub)\S* pc, |(pop|ldm)\S* .*\bpc}'),
