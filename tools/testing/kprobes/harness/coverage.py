@@ -28,7 +28,7 @@ import qemu
 import results
 import variables
 from kernel import Built
-from ktap import Result, logged, verdict
+from ktap import Result, logged, verdict, write_log
 
 # How many addresses are registered.
 DRAWN = 5000
@@ -290,10 +290,7 @@ def _register(built: Built, places: list[Place], disarmed: Collection[Place]) ->
 
 def counted(outcomes: list[Result], lines: list[str], where: str) -> list[Result]:
     """OUTCOMES, with a log that has LINES."""
-    log = env.LOGS / f'{where}.log'
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text('\n'.join([*lines, '']))
-    return logged(outcomes, log)
+    return logged(outcomes, write_log(where, '\n'.join([*lines, ''])))
 
 
 def _count_results(name: str, places: list[Place], where: str) -> list[Result]:

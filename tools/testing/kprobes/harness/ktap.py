@@ -36,12 +36,18 @@ def verdict(name: str, why: str, log: str = '') -> Result:
     return Result(name, 'fail' if why else 'pass', why, log)
 
 
+def write_log(name: str, text: str) -> Path:
+    """The log NAME, which has TEXT."""
+    log = env.LOGS / f'{name}.log'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(text)
+    return log
+
+
 def listed(name: str, problems: list[str]) -> Result:
     """The Result NAME, which has failed if there are PROBLEMS; a log of its own lists them."""
-    log = env.LOGS / f'{name.replace(".", "-")}.log'
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(why := '\n'.join(problems))
-    return verdict(name, why, env.host(log))
+    why = '\n'.join(problems)
+    return verdict(name, why, env.host(write_log(name.replace('.', '-'), why)))
 
 
 def logged(results: list[Result], log: Path | str) -> list[Result]:
