@@ -16,8 +16,12 @@ fn unloaded_text_is_not_written() {
     modules::unload();
     // No CPU gets there any more, and other text may be loaded there.
     text::come_again(place);
+    let _other = client::registered([Client::at(place)]);
+    world.story();
     client::unregister(&clients);
-    world.has_told("lock [ mend-b sync ] unlock wait free free tasks");
+    world.has_told("lock [ mend-b sync ] unlock wait free");
+    // It was among the probes of the new point.
+    assert_eq!(clients[0].place(), place);
 }
 
 #[test]

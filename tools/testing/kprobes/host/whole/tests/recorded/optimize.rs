@@ -269,12 +269,9 @@ fn breakpoint_inside_a_jump_removes_the_jump_first() {
 #[test]
 fn only_the_last_of_overlapping_places_gets_a_jump() {
     let mut world = world();
-    let place = world.place(&MOVES);
-    let places = [
-        place,
-        world.name(place + INSN),
-        world.name(place + 2 * INSN),
-    ];
+    let place = world.place(&[&MOVE[..], &MOVE, &[0x90], &MOVES].concat());
+    // The last one is in the last byte of the jump at the second one.
+    let places = [0, INSN, 2 * INSN + 1].map(|distance| world.name(place + distance));
     let clients = client::registered(places.map(Client::at));
     assert_eq!((work(), jumps()), (1, vec![places[2]]));
     client::unregister(&clients);

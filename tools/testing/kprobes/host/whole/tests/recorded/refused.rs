@@ -64,6 +64,10 @@ fn refused_ftrace_filter_undoes_the_batch() {
     faults::refuse(Call::FtraceFilter, 0);
     assert_eq!(clients[1].disable(), EBUSY.to_errno());
     assert_eq!(cpu::call_from(traced, false), Ok(()));
+    assert_eq!(clients[1].disable(), 0);
+    faults::refuse(Call::FtraceFilter, 0);
+    assert_eq!(clients[1].enable(), EBUSY.to_errno());
+    assert_eq!(clients[1].enable(), 0);
     // A place that stays in the filter only causes useless calls, while there are others.
     faults::refuse(Call::FtraceFilter, 0);
     client::unregister(&clients);
