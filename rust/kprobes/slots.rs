@@ -190,9 +190,10 @@ impl SlotPool {
     /// Removes pages that have no slot in use from the table. Looks for them only if there may be
     /// one. A kept page is used before another is made, and is noted when it is unused again.
     fn free_unused(&self, retired: &mut Retired<Page>) {
-        if !self.has_unused.swap(false, Ordering::Acquire) {
+        if !self.has_unused.load(Ordering::Relaxed) {
             return;
         }
+        self.has_unused.swap(false, Ordering::Acquire);
         let writer = &mut self.pages.lock().0;
         let spare = Cell::new(writer.len().saturating_sub(self.min_pages));
         let goes = |page: &Page| {

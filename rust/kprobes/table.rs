@@ -223,6 +223,15 @@ impl<'a> Array<'a> {
         None
     }
 
+    /// Makes a word point to `entry`, and returns its previous pointer. The release makes readers
+    /// see the address of the entry, and its value. Only the writer calls this.
+    fn store(self, index: usize, entry: *mut TextAddr) -> *mut TextAddr {
+        let word = self.word(index);
+        let before = word.load(Ordering::Relaxed);
+        word.store(entry, Ordering::Release);
+        before
+    }
+
     /// Returns the number of the first word without an entry, from the first word of an address on.
     /// There is such a word, as more than half of the words are empty.
     fn vacancy(self, at: TextAddr) -> usize {
@@ -365,7 +374,8 @@ impl<T: Send + Sync> Writer<T> {
             _ => (),
         }
         // INVARIANT: The words before the vacancy are not empty, and there is room.
-        let before = self.store(self.array().vacancy(at), KBox::into_raw(entry).cast());
+        let index = self.array().vacancy(at);
+        let before = self.array().store(index, KBox::into_raw(entry).cast());
         self.room = self.room.wrapping_sub(core::ptr::eq(before, &EMPTY).into());
         self.live = self.live.wrapping_add(1);
         Ok(())
@@ -375,7 +385,7 @@ impl<T: Send + Sync> Writer<T> {
     /// at every instant.
     pub(crate) fn replace(&mut self, entry: KBox<Entry<T>>) -> Result<Retired<T>, Refusal> {
         let (index, _) = self.array().seek(entry.at).ok_or(Refusal::NotRegistered)?;
-        let before = self.store(index, KBox::into_raw(entry).cast());
+        let before = self.array().store(index, KBox::into_raw(entry).cast());
         // INVARIANT: The word pointed to an entry, and no word points to it any more.
         Ok(Retired(before.cast()))
     }
@@ -445,26 +455,19 @@ impl<T: Send + Sync> Writer<T> {
 
     /// Removes the entry that a word points to.
     fn vacate(&mut self, mut index: usize) -> Retired<T> {
-        self.live = self.live.wrapping_sub(1);
-        let entry = self.store(index, pointer(&REMOVED));
-        let points_to = |writer: &Self, index, to| core::ptr::eq(writer.array().at(index), to);
-        while points_to(self, index.wrapping_add(1), &EMPTY) && points_to(self, index, &REMOVED) {
+        let (array, mut room) = (self.array(), self.room);
+        let entry = array.store(index, pointer(&REMOVED));
+        let points_to = |index, to| core::ptr::eq(array.at(index), to);
+        while points_to(index.wrapping_add(1), &EMPTY) && points_to(index, &REMOVED) {
             // INVARIANT: No entry follows a word whose next word is empty.
-            self.store(index, pointer(&EMPTY));
-            self.room = self.room.wrapping_add(1);
+            array.store(index, pointer(&EMPTY));
+            room = room.wrapping_add(1);
             index = index.wrapping_sub(1);
         }
+        self.room = room;
+        self.live = self.live.wrapping_sub(1);
         // INVARIANT: The word pointed to an entry, and no word points to it any more.
         Retired(entry.cast())
-    }
-
-    /// Makes a word point to `entry`, and returns its previous pointer. The release makes readers
-    /// see the address of the entry, and its value.
-    fn store(&self, index: usize, entry: *mut TextAddr) -> *mut TextAddr {
-        let word = self.array().word(index);
-        let before = word.load(Ordering::Relaxed);
-        word.store(entry, Ordering::Release);
-        before
     }
 }
 

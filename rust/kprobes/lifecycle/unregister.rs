@@ -55,8 +55,7 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
         // The text is not locked while the next function waits.
         change.text_lock = None;
         if found.had_jprobe {
-            let points = change.points;
-            wait_for_jprobes(addresses().filter_map(|at| points.get(at)));
+            wait_for_jprobes(addresses().filter_map(|at| change.points.get(at)));
         }
         unlink(&mut change, chunk);
         if found.armed {
@@ -101,19 +100,15 @@ fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) -> Found {
 
 /// If one of these points is about to be removed, waits until no CPU runs a jprobe's handler at
 /// them. The end of such a handler looks the point up, and preemption is off until then.
-pub(super) fn wait_for_jprobes<'p>(points: impl IntoIterator<Item = PointRef<'p>>) {
-    if points
-        .into_iter()
-        .any(|point| point.had_jprobe.get() && !point.is_wanted())
-    {
+pub(super) fn wait_for_jprobes<'p>(mut points: impl Iterator<Item = PointRef<'p>>) {
+    if points.any(|point| point.had_jprobe.get() && !point.is_wanted()) {
         preempt::synchronize_rcu();
     }
 }
 
 /// Removes probes from their points. The caller removes points that are left without probes.
 fn unlink(change: &mut Change<'_>, chunk: &[ProbePtr]) {
-    let probes = || chunk.iter().flatten();
-    for probe in probes() {
+    for probe in chunk.iter().flatten() {
         if let Ok(point) = change.points.of(probe) {
             point.probes.remove(probe);
             if point.probes.is_empty() {

@@ -252,9 +252,8 @@ impl Points {
     /// Removes a point if it has no probe. Hits may see it until `retired` was waited for.
     pub(crate) fn remove(&mut self, at: TextAddr, retired: &mut Retired<Point>) {
         if self.get(at).is_some_and(|point| point.probes.is_empty()) {
-            if let Ok(point) = self.table.remove(at) {
-                retired.push(point);
-            }
+            let removed = self.table.remove(at);
+            removed.into_iter().for_each(|point| retired.push(point));
         }
     }
 

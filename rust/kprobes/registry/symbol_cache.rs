@@ -25,8 +25,8 @@ use kernel::prelude::*;
 pub(crate) struct SymbolCache {
     /// The function that was looked up last.
     function: Option<Function>,
-    /// The addresses at which an instruction was proved to start, in order.
-    starts: KVec<TextAddr>,
+    /// The addresses at which an instruction was proved to start, in order, if there is room.
+    starts: Option<KVec<TextAddr>>,
     /// The branch targets of a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     pub(crate) targets: LastTargets,
@@ -40,7 +40,7 @@ impl SymbolCache {
     pub(crate) const fn new() -> Self {
         Self {
             function: None,
-            starts: KVec::new(),
+            starts: None,
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
             targets: None,
             #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
@@ -51,7 +51,7 @@ impl SymbolCache {
     /// Makes an empty cache with room for the proofs of `count` probes.
     pub(crate) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
-            starts: KVec::with_capacity(count, GFP_KERNEL)?,
+            starts: Some(KVec::with_capacity(count, GFP_KERNEL)?),
             ..Self::new()
         })
     }
@@ -67,9 +67,11 @@ impl SymbolCache {
 
     /// Notes that an instruction was proved to start at `at`.
     pub(crate) fn note_start(&mut self, at: TextAddr) {
-        let index = self.starts.partition_point(|&other| other <= at);
         // If there is no room, the next proof only takes longer.
-        let _ = self.starts.insert_within_capacity(index, at);
+        if let Some(starts) = &mut self.starts {
+            let index = starts.partition_point(|&other| other <= at);
+            let _ = starts.insert_within_capacity(index, at);
+        }
     }
 
     /// Returns the last address in `function`, at or before `at`, at which an instruction is known
@@ -81,8 +83,9 @@ impl SymbolCache {
         table: Option<TextAddr>,
         at: TextAddr,
     ) -> TextAddr {
-        let index = self.starts.partition_point(|&other| other <= at);
-        let proved = index.checked_sub(1).and_then(|last| self.starts.get(last));
+        let starts = self.starts.as_deref().unwrap_or_default();
+        let index = starts.partition_point(|&other| other <= at);
+        let proved = index.checked_sub(1).and_then(|last| starts.get(last));
         let known = [table, proved.copied()].into_iter().flatten();
         let known = known.filter(|_| !Arch::DATA_IN_TEXT);
         known.fold(function.text.start(), TextAddr::max)

@@ -204,6 +204,10 @@ impl<T> KVVec<T> {
         Ok(())
     }
 
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     pub fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
