@@ -7,7 +7,8 @@
 //! - `ftrace`: hits by calls of ftrace;
 //! - [`fault`]: faults while a hit is handled;
 //! - [`jprobe`]: hits that continue in a jprobe's handler, and the end of the handler;
-//! - [`handlers`]: calls the handlers for all kinds of hits.
+//! - [`handlers`]: calls the handlers for all kinds of hits; `check_handlers.c` finds handlers that
+//!   have slept.
 //!
 //! All of this is the hit path. It is in `.kprobes.text`, and does not allocate or lock. Besides
 //! handlers, it calls two functions that may be probed: `irq_work_queue()` and
