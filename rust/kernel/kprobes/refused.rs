@@ -46,7 +46,7 @@ reasons! {
     /// No symbol has that name. The function may be inlined, or its module may not be loaded.
     UnknownSymbol =>
         "the symbol is in neither the kernel nor a loaded module: check its name, load the \
-         module",
+         module, or probe its caller if it is inlined",
     /// The name has bytes that no symbol has.
     BadName => "the name has bytes that no symbol has: check it",
     /// The address has no code.

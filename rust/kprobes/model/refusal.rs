@@ -42,7 +42,7 @@ refusals! {
     TwoTargets => "both a symbol and an address say where to probe: clear one of them",
     UnknownSymbol =>
         "the symbol is in neither the kernel nor a loaded module: check its name, load the \
-         module",
+         module, or probe its caller if it is inlined",
     OutOfText => "no symbol covers the address: give one inside a function",
     NotOnEntry => "the address is inside a function and not at its entry: drop the offset",
     Blacklisted =>
@@ -56,8 +56,7 @@ refusals! {
     InvalidInsn => "the bytes are no instruction: give an address where one starts",
     UnreadableText => "the text cannot be read: give an address in a function that is loaded",
     NotABoundary => "no instruction starts at the address: give one where one does",
-    AlwaysTraps =>
-        "the instruction always traps (INT3, INT, UD2): probe one that the kernel runs through",
+    AlwaysTraps => "the instruction always traps: probe one that the kernel runs through",
     ForcedEmulation => "the bytes ask a hypervisor to emulate what follows: probe after them",
     DelaysTraps =>
         "the instruction holds back traps until after the next one: probe before or after it",
