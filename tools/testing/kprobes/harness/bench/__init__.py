@@ -198,7 +198,7 @@ def _measure(arch: str, impl: str, names: tuple[str, ...], wanted: Sections) -> 
     progress.say(f'{impl}: ' + ', '.join(f'{name} {boots[name][1]:.0f} s' for name in names))
     made_from = repeat.digest(
         [built.image, SOURCES / 'insncount.c',
-         *(boots[name][2] for name in names)], f'qemu-system-{arch}')
+         *(boots[name][2] for name in names)], built.machine.qemu[0])
     return {'SPDX-License-Identifier': 'GPL-2.0', 'arch': arch, 'impl': impl,
             'release': built.release, 'made_from': made_from,
             'rows': dict(sorted(figures.items()))}
@@ -325,5 +325,6 @@ def bench(impls: list[str], quick: bool) -> int:
         for result in measured.values():
             failures += repeat.check(result, _rows(wanted), quick)
     for failure in failures:
-        progress.say(f'FAILED {failure}')
+        progress.say(f'FAILED {failure} (again: make bench{"-quick" if quick else ""} ARCH={arch}; '
+                     f'log: {env.host(env.LOGS)})')
     return 1 if failures else 0

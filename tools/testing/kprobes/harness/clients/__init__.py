@@ -19,7 +19,6 @@ import guest
 import kernel
 import progress
 import qemu
-import results
 from clients import bpf, stap
 from clients.common import FOLDER, dotted, head
 from ktap import Result, logged, verdict
@@ -237,4 +236,4 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
     (kept / 'table.txt').write_text('\n'.join(lines) + '\n')
     progress.say('\n'.join(['', *lines]))
     progress.say(f'what each has said: {env.host(kept)}')
-    return results.judge(logged(judged, kept), 'clients')
+    return logged(judged, kept)

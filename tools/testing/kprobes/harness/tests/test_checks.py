@@ -44,8 +44,7 @@ class Clippy(support.Case):
                 ('error: no such crate\n', 1, 'fail', 'no such crate')):
             with self.subTest(output), mock.patch.object(
                     checkkernel, '_run',
-                    return_value=(self.write('log', output), exit_status)
-                    ) as call:
+                    return_value=(self.write('log', output), exit_status)) as call:
                 self.write('rust/.kernel.o.cmd', self.COMMAND)
                 result = checkkernel._clippy_among(self.built, 'c',
                                                    'rust/.kernel.o.cmd')
@@ -61,6 +60,9 @@ class Clippy(support.Case):
 
 
 class Checks(support.Case):
+    def test_a_tool_that_fails_is_a_failure(self) -> None:
+        self.assertEqual(check._run('x', ['false']).status, 'fail')
+
     def test_a_check_that_vanished_fails(self) -> None:
         results = [Result(name, 'pass')
                    for name, least in cli.results.required('check').items()

@@ -74,10 +74,8 @@ class MakeTest(support.Case):
             (maketest, 'clients', took('clients', 1)),
             (maketest.checkkernel, 'run', took('check-kernel', 1)),
             (results, 'vanished', lambda *_: []),
-            (maketest.variables, 'arches',
-             lambda: ['x86_64', 'arm', 's390x']),
-            (maketest.variables, 'impl_in',
-             lambda arch: 'rust' if arch == 'x86_64' else 'c'))
+            (maketest.variables, 'arches', lambda: ['x86_64', 'arm', 's390x']),
+            (maketest.variables, 'impl_in', lambda arch: 'rust' if arch == 'x86_64' else 'c'))
         self.given(TEST='')
         self.assertEqual(maketest.run(), 1)
         for line in (r'check and host tests, of these +13.0 +14.0  OVER',

@@ -107,12 +107,9 @@ class Whole(support.Case):
 
     def test_the_kernel_must_have_understood_what_it_is_asked_for(self):
         for name, word, line, status in (
-                ('fineibt', 'cfi=fineibt',
-                 'SMP alternatives: Using FineIBT CFI', 'pass'),
-                ('fineibt', 'cfi=fineibt', 'SMP alternatives: Using kCFI',
-                 'fail'),
-                ('calldepth', 'retbleed=force,stuff',
-                 'RETBleed: Mitigation: Stuffing', 'pass')):
+                ('fineibt', 'cfi=fineibt', 'SMP alternatives: Using FineIBT CFI', 'pass'),
+                ('fineibt', 'cfi=fineibt', 'SMP alternatives: Using kCFI', 'fail'),
+                ('calldepth', 'retbleed=force,stuff', 'RETBleed: Mitigation: Stuffing', 'pass')):
             judged, options = self.run_piece(name, line)
             self.assertIn(word, options['cmdline'].split())
             self.assertEqual(judged['x86_64.rust.cmdline'], status)
@@ -126,10 +123,7 @@ class Pieces(support.Case):
         for flavour in fragments.FLAVOURS:
             # Those of `make test` and `make bench`.
             if flavour not in ('test', 'bench'):
-                self.assertIn({'thumb2': 'c-arm-thumb2', 'clients': 'clients-arm',
-                               'lpae': 'rust-arm-lpae', 'voluntary': 'rust-arm-voluntary'}.get(
-                                   flavour, f'rust-x86_64-{flavour}'), names)
-        self.assertEqual(sum('-random-' in name for name in names), 10)
+                self.assertTrue(any(name.endswith(f'-{flavour}') for name in names), flavour)
 
     def test_make_help_names_each_command(self) -> None:
         text = subprocess.run(

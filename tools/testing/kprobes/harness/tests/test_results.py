@@ -85,8 +85,7 @@ class Early(support.Case):
         for problem, reason in (
                 (env.Refusal('a tool', 'none of it\nmore', 'get it', '/a.log'),
                  r'run: none of it \(again: .*; log: /a\.log\)'),
-                (FileNotFoundError(2, 'no', 'shellcheck'),
-                 'run: FileNotFoundError'),
+                (FileNotFoundError(2, 'no', 'shellcheck'), r'run: FileNotFoundError.*; log: \S+/'),
                 (OSError(errno.ENOSPC, 'full'), 'run: the disk is full')):
             for part, name in ('check', 'check'), ('tests', 'host'):
                 parts = {'check': passed, 'tests': passed, part: problem}
@@ -184,6 +183,8 @@ class Chosen(support.Case):
                 ('x86_64.rust.no-splat', 'selftest'), ('s390x.c.build', 'test ARCH=s390x IMPL=c'),
                 ('plan.arm.rust.check-kernel.text', 'check-kernel ARCH=arm'),
                 ('arm.c.coverage.ratio', 'coverage ARCH=arm'),
+                ('plan.arm.coverage', 'coverage ARCH=arm'),
+                ('arm.rust.modules.a_[b]', 'selftest ARCH=arm TEST=modules.a_*b*'),
                 ('x86_64.rust.forms.boot', 'selftest TEST=forms*'),
                 ('x86_64.rust.storm-piecewise.boot', 'storm'),
                 ('commands.bench', 'bench'), ('series.0001-a', 'series')):
