@@ -119,6 +119,11 @@ impl Insn {
         (condition as u8 & 15).min(ALWAYS)
     }
 
+    /// Returns whether the instruction writes the PSR, other than the result of a computation.
+    pub(crate) fn writes_psr(&self) -> bool {
+        matches!(self.row.kind, Kind::WritePsr | Kind::ChangePsr)
+    }
+
     /// Decides how the instruction is executed, or refuses to probe it. Whether it is between an
     /// exclusive load and its store is for [`exclusive::check`](super::exclusive::check) to say.
     pub(crate) fn classify(&self) -> Result<Exec, Refusal> {

@@ -70,17 +70,23 @@ static const struct mask {
 
 KUNIT_ARRAY_PARAM_DESC(masks, masks, name);
 
-/* Lockdep is told nothing: interrupts are as before when this returns. */
-static void run_mask(const struct mask *of, bool off, u32 psr[3])
+/*
+ * With interrupts on, or off as in local_irq_enable(), when lockdep has been told that
+ * they are on. Returns what lockdep takes them for behind the instruction.
+ */
+static bool run_mask(const struct mask *of, bool off, u32 psr[3])
 {
-	unsigned long flags;
+	bool on;
 
 	guard(preempt)();
 	if (off)
-		raw_local_irq_save(flags);
+		raw_local_irq_disable();
 	of->function(psr);
-	if (off)
-		raw_local_irq_restore(flags);
+	on = lockdep_hardirqs_enabled();
+	raw_local_irq_enable();
+	local_irq_disable();
+	local_irq_enable();
+	return on;
 }
 
 /* Each reads the mask of interrupts, or writes it. */
@@ -89,13 +95,17 @@ static void H5_interrupts_are_masked_as_said(struct kunit *test)
 	const struct mask *of = test->param_value;
 	u32 bare[3], psr[3];
 	int off;
+	bool on;
 
 	for (off = 0; off < 2; off++) {
 		run_mask(of, off, bare);
 		FOR_EACH_KIND(kind) {
 			PROBE_IN(probe, of->site, KIND_AT(kind));
-			run_mask(of, off, psr);
+			on = run_mask(of, off, psr);
 			KUNIT_EXPECT_MEMEQ(test, psr, bare, sizeof(bare));
+			/* The return of the trap has told lockdep. */
+			if (IS_ENABLED(CONFIG_TRACE_IRQFLAGS))
+				KUNIT_EXPECT_EQ(test, on, !(psr[2] & PSR_I_BIT));
 			EXPECT_KIND(probe, kind);
 			KUNIT_EXPECT_FALSE(test, irqs_disabled());
 		}
