@@ -298,7 +298,7 @@ pub(crate) type ForEachPoint<'a, M> =
 ///   every CPU sees what they wrote; until then each CPU reaches the detour from the probed
 ///   address, by the jump or by the breakpoint;
 /// - if [`disarms_jumps`](Jumps::disarms_jumps), `disarm` restores all bytes that a jump
-///   overwrites, while no CPU executes them;
+///   overwrites, and no CPU executes a mixture of both, not even in the loop that it is stopped in;
 /// - a detour's memory stays until no task is in it; dropping the detour does not wait.
 pub(crate) unsafe trait Jumps: Machine {
     /// A detour: C's `struct arch_optimized_insn`. Addresses in it can be translated until it is

@@ -138,7 +138,8 @@ impl Detour {
 // - a jump is over one instruction. Its copy in a detour neither calls nor is expected to fault, so
 //   no task sleeps there;
 // - each change of text ends after an interrupt to all CPUs, or with all CPUs stopped;
-// - `disarm` restores whole instructions; without facility 85 all CPUs are stopped meanwhile;
+// - `disarm` restores whole instructions, under a breakpoint; without facility 85 all CPUs are
+//   stopped meanwhile;
 // - a detour's slot is marked as left by a jump.
 unsafe impl Jumps for S390 {
     type Detour = Detour;

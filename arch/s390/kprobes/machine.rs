@@ -99,16 +99,16 @@ unsafe impl Machine for S390 {
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
-        poke_each(points, |_| &BREAKPOINT, text_lock);
+        // SAFETY: The code is no longer than an instruction, and `change_text` calls this.
+        let write = |text_lock: &mut _| {
+            points.for_each(|of| unsafe { poke(of.at, &BREAKPOINT, text_lock) })
+        };
+        Self::change_text(write, text_lock);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
-        // All of it: a jump may have replaced it, if all CPUs are stopped.
-        poke_each(
-            points,
-            |of| of.original.get(..of.len.into()).unwrap_or_default(),
-            text_lock,
-        );
+        let write = |text_lock: &mut _| points.for_each(|of| restore(of, text_lock));
+        Self::change_text(write, text_lock);
     }
 
     fn recover(prepared: &ArchInsn, code: &mut [u8]) {
@@ -224,16 +224,25 @@ pub(super) fn stops_cpus() -> bool {
     unsafe { bindings::rust_kprobes_stops_cpus() }
 }
 
-/// Writes code over each instruction, and returns when every CPU sees that.
-fn poke_each(
-    points: &mut dyn Iterator<Item = &ArchInsn>,
-    code: fn(&ArchInsn) -> &[u8],
-    text_lock: &mut text::Lock,
-) {
-    // SAFETY: The code is no longer than the instruction, and `change_text` calls this.
-    let write =
-        |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text_lock) });
-    S390::change_text(write, text_lock);
+/// Replaces a breakpoint, or a jump, by the instruction. [`Machine::change_text`] calls this.
+///
+/// A jump is replaced by a breakpoint first: CPUs that are stopped go on executing the loop that
+/// they wait in, and must not find a part of the jump behind a part of the instruction.
+fn restore(of: &ArchInsn, text_lock: &mut text::Lock) {
+    let (head, tail) = of.original.split_at(BREAKPOINT.len());
+    let mut found = [0; BREAKPOINT.len()];
+    // If the text cannot be read, all of it is written.
+    if text::read(of.at, &mut found).is_none() || found != BREAKPOINT {
+        let rest = usize::from(of.len).wrapping_sub(BREAKPOINT.len());
+        let tail = tail.get(..rest).unwrap_or_default();
+        let after = TextAddr::new(of.at.get().wrapping_add(2));
+        // SAFETY: The code is no longer than the instruction, and `change_text` calls the caller.
+        unsafe { poke(of.at, &BREAKPOINT, text_lock) };
+        // SAFETY: As above.
+        unsafe { poke(after, tail, text_lock) };
+    }
+    // SAFETY: As above.
+    unsafe { poke(of.at, head, text_lock) };
 }
 
 /// Writes code.
