@@ -56,8 +56,7 @@ def _run_clippy(built: Built, name: str, saved: str, tests: bool = True,
         if not tests:
             cfg = (built.obj / _CFG).read_text().splitlines()
             plain = Path(scratch) / 'rustc_cfg'
-            plain.write_text('\n'.join(
-                line for line in cfg if not line.startswith(_TESTS)))
+            plain.write_text('\n'.join(line for line in cfg if not line.startswith(_TESTS)))
             words = re.sub(rf'@\S*{_CFG}', f'@{plain}', words)
         return _run(built, name, ['sh', '-c', f'{words} {flags}'], cwd=built.obj,
                     extra={'CLIPPY_CONF_DIR': str(built.tree),

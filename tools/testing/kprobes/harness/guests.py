@@ -62,8 +62,7 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
             stage.tick(line)
             hear(line)
         try:
-            console = qemu.boot(built, image, name=name, on_line=on_line,
-                                **options)
+            console = qemu.boot(built, image, name=name, on_line=on_line, **options)
         except qemu.Died as died:
             died.show()
             lines, ending = died.lines, Result(
@@ -91,8 +90,7 @@ def _ftracetest() -> dict[str, Path]:
 
 def client_tests(built: Built) -> list[Result]:
     """Upstream's tests of probe events on BUILT, in a boot of their own."""
-    image = guest.initramfs(built, 'clients', job('clients', built.impl),
-                            files=_ftracetest())
+    image = guest.initramfs(built, 'clients', job('clients', built.impl), files=_ftracetest())
     # Some wait without a word.
     return _boot(built, image, 'clients', 6, '.clients',
                  timeout=1800, silence=400, cmdline='kunit.enable=0')[1]
@@ -158,8 +156,7 @@ def crash_tests(built: Built, paths: list[Path]) -> list[Result]:
 
 
 # The suites that are not in the boot for all others, and where they are.
-_BOOTS = {'forms': 'forms', 'forms_jumps': 'forms', 'upstream': 'forms',
-          'crash': 'crashes'}
+_BOOTS = {'forms': 'forms', 'forms_jumps': 'forms', 'upstream': 'forms', 'crash': 'crashes'}
 
 
 def boots(built: Built, paths: list[Path], states: int = 8, cmdline: str = '',

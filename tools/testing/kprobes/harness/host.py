@@ -108,8 +108,7 @@ def _rust(name: str, planned: float, words: Iterable[str] = (),
                                   **(environment or {})})
     if status and not any(outcome.status == 'fail' for outcome in outcomes):
         print(procs.tail(log, 30))
-        outcomes.append(Result(f'{name}.cargo-test', 'fail',
-                               f'exit status {status}'))
+        outcomes.append(Result(f'{name}.cargo-test', 'fail', f'exit status {status}'))
     if len(outcomes) < announced:
         outcomes.append(Result(
             f'{name}.plan', 'fail', f'{announced} tests announced, '
@@ -132,8 +131,7 @@ def python(test: str = '') -> list[Result]:
     with progress.Stage('harness tests', 1) as stage, \
             concurrent.futures.ThreadPoolExecutor(lanes) as pool:
         outcomes: list[Result] = []
-        for log, status in pool.map(lambda name: _unit_tests(name, test),
-                                    names):
+        for log, status in pool.map(lambda name: _unit_tests(name, test), names):
             stage.tick(log.stem)
             outcomes += _verdicts(log, status, bool(test))
     return outcomes
@@ -171,8 +169,7 @@ def rust(test: str = '') -> list[Result]:
     # Two at once would write one log.
     with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
         kernels = _kernels('rust-test')
-        outcomes = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED),
-                         kernels)
+        outcomes = _rust('host', 10, (*filter(None, [word]), '--skip', _BOOTED), kernels)
         outcomes = [outcome for outcome in outcomes if outcome.status == 'fail'
                     or fnmatchcase(outcome.name, f'host.*{test}*')]
         # Tests are skipped for want of a kernel, and for nothing else.

@@ -60,8 +60,7 @@ def follow(tree: Path, state: Path) -> None:
     for path in set(mine.files) - set(theirs.files):
         if (env.KSRC / path).exists():
             mine.forget(path)
-    _rsync(tree, {*_OURS, *mine.files, *mine.patched, *theirs.files,
-                  *theirs.patched})
+    _rsync(tree, {*_OURS, *mine.files, *mine.patched, *theirs.files, *theirs.patched})
     for path in {*mine.patched, *theirs.patched}:
         into = (state / 'orig' if path in mine.patched else tree) / path
         into.parent.mkdir(parents=True, exist_ok=True)

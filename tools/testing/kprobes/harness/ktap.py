@@ -111,8 +111,7 @@ def parse(lines: Iterable[str], prefix: str = '') -> list[Result]:
             name = _name(prefix, levels, match[3] or '?')
             if below and below.seen:
                 if bad and not below.failed:
-                    results.append(Result(name, 'fail',
-                                          'failed outside its cases'))
+                    results.append(Result(name, 'fail', 'failed outside its cases'))
                 notes.clear()
                 continue
             status = 'fail' if bad else 'pass'

@@ -69,8 +69,7 @@ def add_kernel(lanes: Lanes, arch: str, impl: str, neutral: bool) -> None:
         if impl != 'rust':
             return []
         if stormy:
-            lanes.guest(group, f'{arch}.{impl}.storm',
-                        lambda: guests.storm(built, paths))
+            lanes.guest(group, f'{arch}.{impl}.storm', lambda: guests.storm(built, paths))
         if machine.clients and neutral:
             lanes.guest(Group(arch, machine.budget), f'{arch}.{impl}.clients',
                         lambda: clients(built))

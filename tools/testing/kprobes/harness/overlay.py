@@ -103,8 +103,7 @@ class Target:
                 for path in touched(patch):
                     if path not in wanted:
                         wanted[path] = b''
-                        (scratch / path).parent.mkdir(parents=True,
-                                                      exist_ok=True)
+                        (scratch / path).parent.mkdir(parents=True, exist_ok=True)
                         (scratch / path).write_bytes(self.original(path))
                 done = subprocess.run(
                     ['patch', '-p1', '--forward', '--fuzz=0', '--batch',
@@ -141,8 +140,7 @@ class Target:
                 data = (self.tree / path).read_bytes()
                 kept = self._kept(path)
                 # Somebody who put the original back has undone our work.
-                if _sha(data) != sha and not (
-                        kept.exists() and kept.read_bytes() == data):
+                if _sha(data) != sha and not (kept.exists() and kept.read_bytes() == data):
                     edited.append(path)
         return edited
 

@@ -52,8 +52,7 @@ def files(package: str) -> list[tuple[str, str]]:
             if name == package]
 
 
-def take(folder: Path, sha256: str, url: str,
-         timeout: int = 60) -> tuple[Path | None, str]:
+def take(folder: Path, sha256: str, url: str, timeout: int = 60) -> tuple[Path | None, str]:
     """URL into FOLDER: (its file, '') or, unless its SHA-256 fits, why not."""
     name = url.rsplit('/', 1)[1]
     part = folder / (name + '.part')
@@ -106,8 +105,7 @@ def _by_index(package: str, folder: Path, archive: str, suite: str,
     return None
 
 
-def fetch(package: str, folder: Path, suites: tuple[str, ...],
-          otherwise: str) -> Path:
+def fetch(package: str, folder: Path, suites: tuple[str, ...], otherwise: str) -> Path:
     """PACKAGE (name:architecture), which is in SUITES, as a file in FOLDER.
 
     OTHERWISE says what somebody can do, and what works, without it.

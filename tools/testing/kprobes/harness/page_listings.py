@@ -19,8 +19,7 @@ _COMMON = env.KPROBES / 'toolchain/common.sh'
 def targets() -> set[str]:
     """The commands that make takes."""
     text = (env.REPO / 'Makefile').read_text().replace('\\\n', ' ')
-    return {'help', 'distclean',
-            *re.findall(r'^COMMANDS := (.*)$', text, re.M)[0].split()}
+    return {'help', 'distclean', *re.findall(r'^COMMANDS := (.*)$', text, re.M)[0].split()}
 
 
 def _command_problem(line: str) -> str:

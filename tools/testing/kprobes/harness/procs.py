@@ -20,15 +20,13 @@ def start(command: Iterable, **options: Any) -> subprocess.Popen:
 
     It ends with the process namespace, whose process 1 we are.
     """
-    return subprocess.Popen(list(map(str, command)), start_new_session=True,
-                            **options)
+    return subprocess.Popen(list(map(str, command)), start_new_session=True, **options)
 
 
 def kill(process: subprocess.Popen) -> None:
     """End PROCESS and all that it started."""
     for number in signal.SIGTERM, signal.SIGKILL:
-        with contextlib.suppress(ProcessLookupError,
-                                 subprocess.TimeoutExpired):
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(process.pid, number)
             process.wait(timeout=3)
     process.wait()

@@ -266,8 +266,7 @@ def on_terminal(call: list[str]) -> list[str]:
             word = 'mon:stdio'
         elif word.startswith('stdio,id='):
             name = word.removeprefix('stdio,id=')
-            words += [word + ',mux=on,signal=off', '-mon',
-                      f'chardev={name},mode=readline']
+            words += [word + ',mux=on,signal=off', '-mon', f'chardev={name},mode=readline']
             continue
         words.append(word)
     return words

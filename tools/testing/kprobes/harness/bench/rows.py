@@ -184,8 +184,7 @@ def sections(arch: Arch) -> Sections:
         arch.rounds_title: [
             Row(f'syncs_{verb}_{kind}{count}', f'{verb} {count}{title}',
                 'syncs', limit=arch.rounds.get(f'{verb}_{kind}{count}'))
-            for kind, title in (('', ', breakpoint'),
-                                ('optimized_', ', to or from jump'))
+            for kind, title in (('', ', breakpoint'), ('optimized_', ', to or from jump'))
             for count in (1, arch.many) for verb in ('register', 'unregister')],
         'Memory (bytes)': [
             Row('memory_probe', 'per probe', 'bytes', MEAN),

@@ -91,8 +91,7 @@ class Server(http.server.ThreadingHTTPServer):
 def running(files: Archive, rules: Rules) -> Iterator[Server]:
     """A server of FILES, in a thread."""
     with Server(files.get, rules) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,),
-                         daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.over.set()
         server.shutdown()

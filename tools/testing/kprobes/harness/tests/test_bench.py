@@ -108,8 +108,7 @@ class Command(support.Case):
                 (result(), result(), len(judged)),
                 # A row with a limit is judged without C, too.
                 (None, result(), sum(1 for row in judged if row.limit))):
-            self.assertEqual(len(list(bench.too_dear(c, rust, _SECTIONS))),
-                             count)
+            self.assertEqual(len(list(bench.too_dear(c, rust, _SECTIONS))), count)
 
 
 class Guest(support.Case):
@@ -134,8 +133,7 @@ class Guest(support.Case):
                 '  2: v=03 e=0000', '  3: v=01 e=0000', '  4: v=ef e=0000',
                 '  5: v=0e e=0000 CR2=ffffffff00000030', '  6: v=03 e=0000')))
         row = {'step': {'mark': 2, 'n': 2}}
-        self.assertEqual(bench.count_traps(log, row, _X86),
-                         {'step': {'traps': 1.0}})
+        self.assertEqual(bench.count_traps(log, row, _X86), {'step': {'traps': 1.0}})
         with self.refused('a mark for the row step'):
             bench.count_traps(log, {'step': {'mark': 4, 'n': 2}}, _X86)
 
