@@ -8,7 +8,8 @@
 //!
 //! C counterpart: [`arch/s390/lib/probes.c`](srctree/arch/s390/lib/probes.c). C also refuses STNSM,
 //! STOSM, EPSW and EXRL. C accepts instructions that are refused here since their copies would do
-//! something else: LPSW, LPSWE, LPSWEY, RP, PTI, SIE, SAM24, SAM31 and SAM64.
+//! something else, or would not come to their ends: LPSW, LPSWE, LPSWEY, RP, PTI, SIE, SAM24,
+//! SAM31, SAM64, SVC, MC, TRAP2, TRAP4 and TABORT.
 
 use super::{
     branch::Branch,
