@@ -10,6 +10,7 @@
 #include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/kernel.h>
+#include <linux/kmsan-checks.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -209,6 +210,8 @@ static __always_inline void ftrace_hit(unsigned long ip,
 
 	if (unlikely(kprobe_ftrace_disabled) || !regs)
 		return;
+	/* Assembly has written them, which KMSAN does not see. */
+	kmsan_unpoison_memory(fregs, ftrace_regs_size());
 	/*
 	 * Needs no ftrace_test_recursion_trylock(): ftrace calls this from probed
 	 * functions only, of which a hit calls none but in handlers, and a CPU
