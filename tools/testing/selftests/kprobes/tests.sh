@@ -395,6 +395,9 @@ if [ "$IMPL" = rust ] && [ -e $KPROBES/refused ]; then
 	suite clauses_reasons
 	check R1_10_trampoline bad_place arch_rethook_trampoline -22 \
 		"the function belongs to the handling of probes or traps"
+	! grep -q ' rust_kprobes_detour$' /proc/kallsyms ||
+		check R1_10_detour bad_place rust_kprobes_detour -22 \
+			"the function belongs to the handling of probes or traps"
 	check R1_3_slot bad_place \
 		"$(sed -n 's/ t kprobe_insn_page.*//p;T;q' /proc/kallsyms)" \
 		-2 "no symbol covers the address"
