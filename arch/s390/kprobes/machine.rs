@@ -99,15 +99,16 @@ unsafe impl Machine for S390 {
     }
 
     fn arm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
-        // SAFETY: The code is no longer than an instruction, and `change_text` calls this.
         let write = |text_lock: &mut _| {
+            // SAFETY: The code is no longer than an instruction, and `change_text` calls this.
             points.for_each(|of| unsafe { poke(of.at, &BREAKPOINT, text_lock) })
         };
         Self::change_text(write, text_lock);
     }
 
     fn disarm(points: &mut dyn Iterator<Item = &ArchInsn>, text_lock: &mut text::Lock) {
-        let write = |text_lock: &mut _| points.for_each(|of| restore(of, text_lock));
+        // SAFETY: `change_text` calls this.
+        let write = |text_lock: &mut _| points.for_each(|of| unsafe { restore(of, text_lock) });
         Self::change_text(write, text_lock);
     }
 
@@ -224,11 +225,15 @@ pub(super) fn stops_cpus() -> bool {
     unsafe { bindings::rust_kprobes_stops_cpus() }
 }
 
-/// Replaces a breakpoint, or a jump, by the instruction. [`Machine::change_text`] calls this.
+/// Replaces a breakpoint, or a jump, by the instruction.
 ///
 /// A jump is replaced by a breakpoint first: CPUs that are stopped go on executing the loop that
 /// they wait in, and must not find a part of the jump behind a part of the instruction.
-fn restore(of: &ArchInsn, text_lock: &mut text::Lock) {
+///
+/// # Safety
+///
+/// The caller is in [`Machine::change_text`].
+unsafe fn restore(of: &ArchInsn, text_lock: &mut text::Lock) {
     let (head, tail) = of.original.split_at(BREAKPOINT.len());
     let mut found = [0; BREAKPOINT.len()];
     // If the text cannot be read, all of it is written.
@@ -236,7 +241,7 @@ fn restore(of: &ArchInsn, text_lock: &mut text::Lock) {
         let rest = usize::from(of.len).wrapping_sub(BREAKPOINT.len());
         let tail = tail.get(..rest).unwrap_or_default();
         let after = TextAddr::new(of.at.get().wrapping_add(2));
-        // SAFETY: The code is no longer than the instruction, and `change_text` calls the caller.
+        // SAFETY: The code is no longer than the instruction; the rest is the precondition.
         unsafe { poke(of.at, &BREAKPOINT, text_lock) };
         // SAFETY: As above.
         unsafe { poke(after, tail, text_lock) };

@@ -42,7 +42,7 @@ class Tally:
         for result in results:
             self.results.append(result)
             if result.status == 'fail':
-                reason, *more = result.reason.split('\n')
+                *more, reason = result.reason.rstrip('\n').split('\n')
                 log = f'; log: {result.log}' if result.log else ''
                 progress.say('\n'.join([*more, f'FAILED {result.name}: {reason}'.rstrip(': ')
                                         + f' (again: {command or again(result.name)}{log})']))
