@@ -80,7 +80,7 @@ class Mails(support.Case):
         for lines, options in (
                 (('+\tBUG();', '-\tBUG_ON(x);', '+//! BUG() and WARN()',
                   '+ * BUG() traps.', '+    Of => "BUG() traps",'), allowed),
-                ((), []), (('+\tBUG();', '+\tBUG();'), []),
+                ((), []), (('+\tBUG();', '+\tBUG();'), []), (('+\tBUG_ON(!stays);',), allowed),
                 (('+\tVM_BUG_ON(x);',), []),
                 (('+\tBUG();', '+\tif (x) BUG();'), [])):
             with self.subTest(lines):
