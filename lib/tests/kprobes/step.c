@@ -221,6 +221,9 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 #define OPCODE(word)	(word)
 #endif
 
+/* Else C may put a jump there, and take it out later. */
+#define NO_JUMP	.post_handler = IS_ENABLED(CONFIG_KPROBES_C) ? clauses_after : NULL
+
 /* Who reads the text needs it to see through the breakpoint. */
 static void M2_opcode_is_what_was_there(struct kunit *test)
 {
@@ -228,10 +231,10 @@ static void M2_opcode_is_what_was_there(struct kunit *test)
 		const kprobe_opcode_t *code = (const void *)at->site;
 		kprobe_opcode_t before = *code;
 
-		PROBE_IN(first, at->site, .opcode = ~before);
+		PROBE_IN(first, at->site, NO_JUMP, .opcode = ~before);
 		KUNIT_EXPECT_NE(test, *code, before);
 		KUNIT_EXPECT_EQ(test, first.kp.opcode, OPCODE(before));
-		PROBE_IN(second, at->site, .opcode = ~before);
+		PROBE_IN(second, at->site, NO_JUMP, .opcode = ~before);
 		KUNIT_EXPECT_EQ(test, second.kp.opcode, OPCODE(before));
 	}
 }
@@ -242,10 +245,7 @@ static void H11_text_is_restored(struct kunit *test)
 
 	for (const struct target *at = targets; is_target(at); at++) {
 		memcpy(before, at->site, sizeof(before));
-		/* Else C may put a jump there, and take it out later. */
-		PROBE_IN(probe, at->site,
-			 .post_handler = IS_ENABLED(CONFIG_KPROBES_C) ?
-					 clauses_after : NULL);
+		PROBE_IN(probe, at->site, NO_JUMP);
 		KUNIT_EXPECT_MEMNEQ(test, before, at->site,
 				    sizeof(before));
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
