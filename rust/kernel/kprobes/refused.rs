@@ -40,8 +40,7 @@ macro_rules! reasons {
     };
 }
 
-// The words are the same as in `rust/kprobes/model/refusal.rs` for a reason that it has, too;
-// `make check` compares them.
+// The words are the same as in `rust/kprobes/model/refusal.rs` for a reason that it has, too.
 reasons! {
     /// No symbol has that name. The function may be inlined, or its module may not be loaded.
     UnknownSymbol =>

@@ -61,7 +61,7 @@ macro_rules! reasons {
             }
 
             /// Returns its value in C's `enum kprobe_no_jump_reason`, which has the same reasons in
-            /// the same order (`make check` compares them). Zero is no reason.
+            /// the same order. Zero is no reason.
             pub(crate) fn code(self) -> u32 {
                 match self {
                     $(Self::$name { .. } => Code::$name as u32 + 1,)*

@@ -68,9 +68,9 @@ def pages() -> tuple[Path, list[str]]:
 
 
 def references() -> list[str]:
-    """Files of ours that name pages which there are not."""
+    """Files of ours that name pages which there are not, or tools that are not shipped."""
     return [f'{path}: {page}' for path in overlay.files()
-            for page in re.findall(r'\bDocumentation/[\w/.-]+\.rst\b',
+            for page in re.findall(r'\bDocumentation/[\w/.-]+\.rst\b|\btools/testing/kprobes\b',
                                    (env.TREE / path).read_text())
             if not (env.TREE / page).exists()]
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What a client must not do: harness/crashes.py knows what the kernel has to say
-# of each. CRASHES names those to try, in order; after the last the guest need
-# not go on.
+# What a client must not do. The console is judged for what the kernel says of each.
+# CRASHES names those to try, in order; after the last the guest need not go on.
 
 handler_that_may_sleep() {
 	load kprobes_sleeps

@@ -40,6 +40,7 @@ class Docs(support.Case):
         self.replace((docs.overlay, 'files', lambda: ['rust/a.rs']))
         self.write('work/tree/Documentation/a.rst', '')
         self.write('work/tree/rust/a.rs', '// See Documentation/a.rst and\n'
-                   '// Documentation/b.rst.\n')
+                   '// Documentation/b.rst, tools/testing/kprobes/x.\n')
         result = docs.listed('docs.references', docs.references())
-        self.assertEqual(Path(result.log).read_text(), 'rust/a.rs: Documentation/b.rst')
+        self.assertEqual(Path(result.log).read_text().split('\n'), [
+            'rust/a.rs: Documentation/b.rst', 'rust/a.rs: tools/testing/kprobes'])

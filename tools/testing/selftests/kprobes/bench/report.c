@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking figures and printing them: one line per row, for the harness to read.
+ * Taking figures and printing them: one line per row of the table.
  * Nothing is subtracted: the loop that calls a probed function is part of the
  * figure, and the bare rows show what it costs alone.
  */
