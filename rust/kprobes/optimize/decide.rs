@@ -7,10 +7,10 @@
 //! the decision is stored in the point: `Point::jump_decision`, a
 //! [`Decision`](crate::registry::optimizer::Decision).
 //!
-//! Some reasons are temporary: no memory, a module that is being loaded, and a debugger's
-//! breakpoints, which may also make text undecodable. The point stays undecided, and each attempt
-//! decides again. The last temporary reason, except a lack of memory, is kept in
-//! `Optimizer::temporary`, to be shown.
+//! Some reasons are temporary: no memory, too many detours that wait, text that cannot be read, a
+//! module that is being loaded, and a debugger's breakpoints, which may also make text undecodable.
+//! The point stays undecided, and each attempt decides again. The last temporary reason, except a
+//! shortage, is kept in `Optimizer::temporary`, to be shown.
 //!
 //! Jprobes, post handlers and breakpoints of other probes are no part of the decision: `blocker`
 //! checks for them each time.
@@ -117,18 +117,19 @@ impl Change<'_> {
     }
 
     /// Stores the decision in the point. Stores a temporary reason in the optimizer instead, except
-    /// for lack of memory.
+    /// for a shortage.
     fn store_decision(&mut self, point: PointRef<'_>, decided: Result<Jump, NoJump>) -> Option<()> {
         self.optimizer.forget_temporary(point.at);
         let refused = decided.as_ref().err();
         if let Some(why) = refused.filter(|why| why.reason.is_temporary()) {
-            if why.reason != NoJumpReason::NoMemory {
-                let temporary = &mut self.optimizer.temporary;
-                let _ = temporary.push((point.at, *why), GFP_KERNEL);
+            if !why.reason.is_shortage() {
+                let _ = self.optimizer.temporary.push((point.at, *why), GFP_KERNEL);
+                return None;
             }
+            self.optimizer.shortage = why.reason;
             // Detours that wait for Tasks RCU will free memory.
-            if why.reason.is_shortage() && slots::pending() != 0 {
-                self.optimizer.retry_after_shortage = true;
+            if slots::pending() != 0 {
+                self.optimizer.retry = true;
                 worker::wake();
             }
             return None;

@@ -6,8 +6,8 @@ use crate::registry::prelude::*;
 
 impl Registry {
     /// Returns why a point with a breakpoint has no jump, and none is queued. In this order: the
-    /// stored decision, the blocker, the sysctl that is off, the temporary reason, the lack of
-    /// memory.
+    /// stored decision, the blocker, the sysctl that is off, the temporary reason, the last
+    /// shortage.
     pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.armed.get() != Armed::Breakpoint || point.jump_decision.is_optimized() {
             return None;
@@ -19,8 +19,8 @@ impl Registry {
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
-        // If no reason is stored, there was no memory for the detour, or to store the reason.
-        why.or(Some(NoJumpReason::NoMemory.into()))
+        // If no reason is stored, there was no room for the detour, or to store the reason.
+        why.or(Some(self.optimizer.shortage.into()))
     }
 }
 

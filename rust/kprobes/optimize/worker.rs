@@ -28,10 +28,7 @@ use kernel::prelude::*;
 pub(crate) fn pass() {
     let (wait, short) = {
         let optimizer = &mut Registry::lock().optimizer;
-        (
-            optimizer.queue.begin_wait(),
-            take(&mut optimizer.retry_after_shortage),
-        )
+        (optimizer.queue.begin_wait(), take(&mut optimizer.retry))
     };
     if wait.is_some() || short {
         worker::wait_for_tasks();

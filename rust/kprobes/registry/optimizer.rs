@@ -82,9 +82,11 @@ pub(crate) struct Optimizer {
     pub(crate) allowed: bool,
     /// Whether a point has no detour because memory is short or too many detours wait for Tasks
     /// RCU. After the next grace period, the worker decides about undecided points again.
-    pub(crate) retry_after_shortage: bool,
-    /// The temporary reasons of undecided points, by address, to be shown. Lack of memory is not
-    /// noted.
+    pub(crate) retry: bool,
+    /// The last shortage. It is shown for all undecided points without another reason, as there may
+    /// be many.
+    pub(crate) shortage: NoJumpReason,
+    /// The other temporary reasons of undecided points, by address, to be shown.
     pub(crate) temporary: KVec<(TextAddr, NoJump)>,
     /// The addresses of the jumps that the worker writes together.
     pub(crate) ready: [u64; MAX_READY],
@@ -95,7 +97,8 @@ impl Optimizer {
     pub(crate) const EMPTY: Self = Self {
         queue: Queue::EMPTY,
         allowed: false,
-        retry_after_shortage: false,
+        retry: false,
+        shortage: NoJumpReason::NoMemory,
         temporary: KVec::new(),
         ready: [0; MAX_READY],
     };
