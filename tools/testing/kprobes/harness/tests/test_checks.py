@@ -15,8 +15,7 @@ from tests import support
 
 class Objects(support.Case):
     def test_folders_with_objects_are_looked_at(self) -> None:
-        for members, more in (('', []),
-                              ('trampoline.o/\n', ['arch/x86/kprobes'])):
+        for members, more in (('', []), ('trampoline.o/\n', ['arch/x86/kprobes'])):
             self.write('arch/x86/kprobes/built-in.a', f'!<thin>\n{members}')
             self.assertEqual(
                 checkkernel._objects(types.SimpleNamespace(obj=self.tmp)),
@@ -46,8 +45,7 @@ class Clippy(support.Case):
                     checkkernel, '_run',
                     return_value=(self.write('log', output), exit_status)) as call:
                 self.write('rust/.kernel.o.cmd', self.COMMAND)
-                result = checkkernel._clippy_among(self.built, 'c',
-                                                   'rust/.kernel.o.cmd')
+                result = checkkernel._clippy_among(self.built, 'c', 'rust/.kernel.o.cmd')
                 self.assertEqual((result.name, result.status),
                                  ('arm.rust.check-kernel.c', status))
                 self.assertIn(reason, result.reason)

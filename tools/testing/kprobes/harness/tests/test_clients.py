@@ -88,8 +88,7 @@ class Running(support.Case):
         return clients.run(self.built, list(names))
 
     def test_cases_are_files_by_the_beginning_of_their_names(self) -> None:
-        self.assertEqual(clients.cases('up perf/b'),
-                         ['perf/b', 'upstream/all', bpf.CASE])
+        self.assertEqual(clients.cases('up perf/b'), ['perf/b', 'upstream/all', bpf.CASE])
         with self.refused('perf/a, perf/b', 'none'):
             clients.cases('none')
 
@@ -99,13 +98,11 @@ class Running(support.Case):
         self.outs = {'perf/a': '20 calls\n'}
         outcomes = {'perf/a': Outcome('pass', '', 12, '20 calls\n'),
                     'perf/b': Outcome('fail', 'status 1: no', 3, '')}
-        self.assertEqual(self.run_cases('perf/a', 'perf/b'),
-                         (outcomes, ['BUG: x']))
+        self.assertEqual(self.run_cases('perf/a', 'perf/b'), (outcomes, ['BUG: x']))
         self.assertIn('CASES="perf/a perf/b"', self.jobs[0])
         # A guest that dies tells what it had.
         self.died = qemu.Died('it', 'the kernel died\nmore', 'look', [])
-        self.assertEqual(self.run_cases('perf/a', 'perf/b'),
-                         (outcomes, ['the kernel died']))
+        self.assertEqual(self.run_cases('perf/a', 'perf/b'), (outcomes, ['the kernel died']))
 
     def test_parts_of_a_case_are_cases(self) -> None:
         self.outs = {'upstream/all': 'leaf: kprobe/one pass\n'
@@ -136,8 +133,7 @@ class Running(support.Case):
         """{result: status} where implementations end with OUTCOMES."""
         with mock.patch.object(clients.kernel, 'build',
                                lambda _arch, impl, _: impl), \
-                mock.patch.object(clients, 'run',
-                                  lambda built, _: outcomes[built]):
+                mock.patch.object(clients, 'run', lambda built, _: outcomes[built]):
             judged = clients.tests('s390x', impls, 'perf upstream/all')
         return {each.name: each.status for each in judged}
 

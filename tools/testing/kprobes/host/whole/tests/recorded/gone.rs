@@ -17,7 +17,7 @@ fn unloaded_text_is_not_written() {
     // No CPU gets there any more, and other text may be loaded there.
     text::come_again(place);
     let _other = client::registered([Client::at(place)]);
-    world.story();
+    world.has_told("lock [ copy copy ] [ break-a sync ] unlock wait free tasks");
     client::unregister(&clients);
     world.has_told("lock [ mend-b sync ] unlock wait free");
     // It was among the probes of the new point.
