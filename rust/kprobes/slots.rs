@@ -193,6 +193,7 @@ impl SlotPool {
         if !self.has_unused.load(Ordering::Relaxed) {
             return;
         }
+        // An exchange, not a store: the slots that are free by now must be seen.
         self.has_unused.swap(false, Ordering::Acquire);
         let writer = &mut self.pages.lock().0;
         let spare = Cell::new(writer.len().saturating_sub(self.min_pages));

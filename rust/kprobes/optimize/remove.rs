@@ -41,6 +41,7 @@ impl Optimizer {
     /// removed.
     pub(super) fn forget_temporary(&mut self, at: TextAddr) {
         self.temporary.retain(|&mut (other, _)| other != at);
+        // The drop of a list that has no memory would call `krealloc()` each time.
         if self.temporary.is_empty() && self.temporary.capacity() != 0 {
             self.temporary = KVec::new();
         }

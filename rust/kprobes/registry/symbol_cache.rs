@@ -25,7 +25,8 @@ use kernel::prelude::*;
 pub(crate) struct SymbolCache {
     /// The function that was looked up last.
     function: Option<Function>,
-    /// The addresses at which an instruction was proved to start, in order, if there is room.
+    /// The addresses at which an instruction was proved to start, in order; `None` in place of an
+    /// empty list, whose drop would call `krealloc()`.
     starts: Option<KVec<TextAddr>>,
     /// The branch targets of a function.
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

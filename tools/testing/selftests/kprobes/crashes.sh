@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What a client must not do. The console is judged for what the kernel says of each.
+# Functions that do what a client must not do; the console shows what the kernel says.
 # CRASHES names those to try, in order; after the last the guest need not go on.
 
 handler_that_may_sleep() {
