@@ -16,13 +16,7 @@ COMMANDS := run test test-all test-clients check check-kernel shell bench bench-
 .DEFAULT:
 	@echo "expected one of the commands that make help lists, found: $@" >&2; exit 2
 
-help:
-	@sed -n 's/^#: //p' Makefile
-
-$(COMMANDS):
-	@exec $(KP) $@
-
-distclean:
+help distclean $(COMMANDS):
 	@exec $(KP) $@
 
 #: make run            boot Linux in QEMU, load the samples, show probes firing, the list, the switches, refusals
@@ -63,7 +57,7 @@ distclean:
 #: make distclean      delete everything, the cache with its toolchain included
 #:
 #: variables (one of another name is refused, and so is a wrong value):
-#:   ARCH=x86_64|arm|ppc64le|s390x, for make test also all: C stands in where there is no back end of ours
+#:   ARCH=ARCHES, for make test also all: C stands in where there is no back end of ours
 #:   IMPL=rust|c          which kprobes: rust where there is a back end, else c; with bench and test-clients both
 #:   KSRC=dir             a kernel tree of yours, 7.3
 #:   DIR=dir              module: the folder of yours

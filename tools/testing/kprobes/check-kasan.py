@@ -64,8 +64,7 @@ def file_of(symbol: str, sources: dict[str, str]) -> str | None:
         return None
     if not root:
         wanted = re.compile(rf'\bfn {re.escape(symbol)}\b')
-        return next((name for name, text in sources.items()
-                     if wanted.search(text)), None)
+        return next((name for name, text in sources.items() if wanted.search(text)), None)
     names = path(symbol)
     if 'tests' in names:
         return None

@@ -18,9 +18,7 @@ LINES_PER_BLOCK = 60
 LIMITS = {'rust/kprobes': 196, 'arch/*/kprobes': 38, 'rust/kernel': 94}
 
 # Comments, strings and characters, which are no code. Lines stay lines.
-NOISE = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'
-    r"'(?:\\.[^']*|[^'\\])'", re.S)
+NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|' r"'(?:\\.[^']*|[^'\\])'", re.S)
 
 
 def spaces(match: re.Match) -> str:

@@ -8,7 +8,6 @@ at functions' entries, or behind ftrace
 
 import ctypes
 import os
-import platform
 import resource
 import struct
 import sys
@@ -20,8 +19,8 @@ from pathlib import Path
 LIBC = ctypes.CDLL(None, use_errno=True)
 # The number of the system call, and the bytes of the call of ftrace that
 # functions begin with.
-SYS_PERF_EVENT_OPEN, CALL_SIZE = {
-    'x86_64': (298, 5), 's390x': (331, 6), 'armv7l': (364, 4)}[platform.machine()]
+SYS_PERF_EVENT_OPEN, CALL_SIZE = (
+    int(os.environ.get(name, 0)) for name in ('PERF_EVENT_OPEN', 'CALL_SIZE'))
 TRACING = Path('/sys/kernel/tracing')
 DEVICE = Path('/sys/bus/event_source/devices/kprobe')
 LIST = Path('/sys/kernel/debug/kprobes/list')
@@ -42,8 +41,7 @@ def opened(function: str, offset: int) -> int:
     # config1 is the function's name, config2 how far behind it.
     struct.pack_into('=QQ', attr, 56, ctypes.addressof(name), offset)
     text = (ctypes.c_char * ATTR_SIZE).from_buffer(attr)
-    event = LIBC.syscall(ctypes.c_long(SYS_PERF_EVENT_OPEN), text, -1, 0, -1,
-                         PERF_FLAG_FD_CLOEXEC)
+    event = LIBC.syscall(ctypes.c_long(SYS_PERF_EVENT_OPEN), text, -1, 0, -1, PERF_FLAG_FD_CLOEXEC)
     if event < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
@@ -112,15 +110,13 @@ def by_tracefs(fit: list[tuple[str, int]], number: int) -> Iterator[int]:
 
 def tell(step: str, began: float) -> None:
     """How long a step took, as soon as it is over."""
-    print(f'figures: {step}: {time.monotonic() - began:.3f} s',
-          file=sys.stderr, flush=True)
+    print(f'figures: {step}: {time.monotonic() - began:.3f} s', file=sys.stderr, flush=True)
 
 
 def scale(number: int, way: str, behind: str = '') -> None:
     """Print how many there were, and how long it took."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
-    work = {'perf': by_perf, 'tracefs': by_tracefs}[way](
-        places(number, behind), number)
+    work = {'perf': by_perf, 'tracefs': by_tracefs}[way](places(number, behind), number)
     name = f'{way} {number}{behind and " " + behind}'
     began = time.monotonic()
     refused = next(work)

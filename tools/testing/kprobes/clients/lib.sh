@@ -7,16 +7,13 @@
 TRACING=/sys/kernel/tracing
 LIST=/sys/kernel/debug/kprobes/list
 
-# Of this machine: how the functions of system calls begin, a function that may
-# not be probed, how its list marks a probe that has become a jump (nothing where
-# C's kprobes have none), what bpftrace calls the instruction pointer, and tracefs
-# the first argument.
+# How the list marks a probe that has become a jump (nothing where C's kprobes have
+# none), and tracefs' name of the first argument. Of each machine: how the functions
+# of system calls begin, one that may not be probed, bpftrace's name of the
+# instruction pointer, and what attach.py asks for.
 JUMP='.*\[OPTIMIZED\]' ARG1=\$arg1
-case $(uname -m) in
-s390x) SYSCALL=__s390x_sys NOPROBE=__do_pgm_check JUMP='' PC=pswaddr ;;
-armv7l) SYSCALL=sys NOPROBE=do_undefinstr PC=pc ARG1=%r0 ;;
-*) SYSCALL=__x64_sys NOPROBE=exc_int3 PC=ip ;;
-esac
+# shellcheck source=tools/testing/kprobes/clients/lib-x86_64.sh
+. "/clients/lib-$(uname -m).sh"
 
 # no_jumps: from here on none is made, where there are jumps.
 no_jumps() {
@@ -152,7 +149,8 @@ nobody() {
 # scale NUMBER WAY [behind]: attaches so many probes, by perf or by tracefs, and
 # detaches them; how long that took stands below the table.
 scale() {
-	python3 /clients/attach.py "$@" | tee out
+	PERF_EVENT_OPEN=$PERF_EVENT_OPEN CALL_SIZE=$CALL_SIZE python3 /clients/attach.py "$@" |
+		tee out
 	grep -q " $1 attached" out
 	echo "$1 by $2" >>"/results/$CASE.used"
 	nobody .

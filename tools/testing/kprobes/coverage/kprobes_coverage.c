@@ -28,6 +28,11 @@
 #include <linux/text-patching.h>
 #include <linux/uaccess.h>
 #include <linux/unaligned.h>
+/*
+ * Of each architecture: LONGEST, the longest change of text, its FORMS, and LAST,
+ * a function whose first instruction may become a jump.
+ */
+#include "text.h"
 
 #define MOST	512
 
@@ -38,34 +43,7 @@ struct form {
 	u32 was;	/* what the same bits were; 0 is anything */
 };
 
-/*
- * Of each architecture: the longest change of text, its forms, and a function
- * whose first instruction may become a jump.
- */
-#if defined(CONFIG_X86)
-#define LONGEST	JMP32_INSN_SIZE
-static const struct form forms[] = {
-	{ 0xff000000, 0xcc000000, "breakpoint" },
-	{ 0xff000000, 0xe9000000, "jump" },
-	{ 0xff000000, 0xe8000000, "ftrace" },
-};
-#define LAST	"mov %rdi, %rax\n mov %rdi, %rcx\n mov %rdi, %rdx\n ret\n int3\n"
-#elif defined(CONFIG_ARM)
-#define LONGEST	4
-static const struct form forms[] = {
-	{ 0xffffff0f, 0xf801f007, "breakpoint" },
-	{ 0x0000000f, 0x0000000a, "jump" },
-};
-#define LAST	"mov r1, r0\n bx lr\n"
-#elif defined(CONFIG_S390)
-#define LONGEST	6
-static const struct form forms[] = {
-	{ 0xffff0000, 0x00020000, "breakpoint" },
-	{ 0xffff0000, 0xc0f40000, "ftrace", 0xc0040000 },
-	{ 0xffff0000, 0xc0f40000, "jump" },
-};
-#define LAST	"llilf %r1, 1\n br %r14\n"
-#endif
+static const struct form forms[] = { FORMS };
 
 struct one {
 	struct kprobe kp;

@@ -74,8 +74,7 @@ def _shell_scripts(paths: list[Path]) -> list[Path]:
     """The other shell scripts."""
     def is_script(path: Path) -> bool:
         with open(path, 'rb') as data:
-            return path.suffix == '.sh' or data.read(11).startswith(
-                (b'#!/bin/bash', b'#!/bin/sh'))
+            return path.suffix == '.sh' or data.read(11).startswith((b'#!/bin/bash', b'#!/bin/sh'))
     others = {*_guest_scripts(), *_client_cases()}
     return [path for path in paths if path not in others and is_script(path)]
 

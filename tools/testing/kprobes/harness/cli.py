@@ -83,8 +83,7 @@ def _module() -> int:
 
 def bench() -> int:
     """make bench"""
-    impls = [env.choice('IMPL', env.IMPLS, 'c')] \
-        if os.environ.get('IMPL') else ['c', 'rust']
+    impls = [env.choice('IMPL', env.IMPLS, 'c')] if os.environ.get('IMPL') else ['c', 'rust']
     return cost.bench(impls, quick=False)
 
 
@@ -101,8 +100,7 @@ def _test_all() -> int:
 def client_tests(arch: str = '') -> list[Result]:
     """The tests of make test-clients, on ARCH or that of the command line."""
     arch = arch or variables.arch()
-    impls = [variables.impl(arch)] if os.environ.get('IMPL') \
-        else ['c', 'rust']
+    impls = [variables.impl(arch)] if os.environ.get('IMPL') else ['c', 'rust']
     words = os.environ.get('ARGS', '')
     outcomes = clients.tests(arch, impls, words)
     if len(impls) == 2 and not words:

@@ -58,8 +58,7 @@ def flags(built: Built) -> str:
     return re.sub(r'RUST_MODFILE=\S+', '', words)
 
 
-def _compile(built: Built, path: Path, kind: str, refused: bool,
-             folder: str) -> tuple[int, str]:
+def _compile(built: Built, path: Path, kind: str, refused: bool, folder: str) -> tuple[int, str]:
     """The status, and what the compiler says, with one of two names of bindings."""
     cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
     log = env.LOGS / f'compile-fail-{built.name}-{path.stem}.log'

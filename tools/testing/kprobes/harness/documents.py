@@ -60,8 +60,7 @@ def _opens(line: str, following: str, markdown: bool) -> bool:
     if markdown:
         return not line.strip() and following.startswith('    ')
     line = line.strip()
-    return line.startswith('.. code-block::') \
-        or line.endswith('::') and not line.startswith('.. ')
+    return line.startswith('.. code-block::') or line.endswith('::') and not line.startswith('.. ')
 
 
 def listings(path: Path) -> Iterator[Listing]:
@@ -82,8 +81,7 @@ def listings(path: Path) -> Iterator[Listing]:
                 at += 1
             text = textwrap.dedent('\n'.join(lines[first:at]))
             begin = first + len(text) - len(text.lstrip('\n'))
-            yield Listing(name_of(path), begin + 1, how or 'commands',
-                          text.strip('\n').split('\n'))
+            yield Listing(name_of(path), begin + 1, how or 'commands', text.strip('\n').split('\n'))
         else:
             continue
         how = ''
@@ -121,8 +119,7 @@ def absent(wanted: list[str], lines: list[str]) -> str:
 
 def sessions() -> list[Listing]:
     """The listings that `make run` must show."""
-    return [listing for path in pages() for listing in listings(path)
-            if listing.how == 'make run']
+    return [listing for path in pages() for listing in listings(path) if listing.how == 'make run']
 
 
 def unseen(lines: list[str]) -> list[str]:

@@ -62,8 +62,7 @@ def host(place: Path | str) -> str:
     for name in ('WORK', 'CACHE', 'KSRC', 'MODULE', 'REPO'):
         inside = os.environ.get(f'KP_{name}')
         outside = os.environ.get(f'KP_HOST_{name}')
-        if inside and outside and (path == inside
-                                   or path.startswith(inside + '/')):
+        if inside and outside and (path == inside or path.startswith(inside + '/')):
             return outside + path[len(inside):]
     return path
 
@@ -95,8 +94,7 @@ def choice(name: str, allowed: Sequence[str], default: str) -> str:
     """The variable NAME, one of ALLOWED."""
     value = os.environ.get(name) or default
     if value not in allowed:
-        raise Refusal(f'{name}= one of {", ".join(allowed)}', value,
-                      f'make … {name}={allowed[0]}')
+        raise Refusal(f'{name}= one of {", ".join(allowed)}', value, f'make … {name}={allowed[0]}')
     return value
 
 

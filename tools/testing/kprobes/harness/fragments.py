@@ -22,15 +22,13 @@ _SETTING = re.compile(r'^(?:(CONFIG_\w+)=|# (CONFIG_\w+) is not set$)', re.M)
 _LOST = re.compile(r'^WARNING: (?:Value requested for )?(CONFIG_\w+) .*\n'
                    r'Requested value: +(.*)\nActual value: *(.*)$', re.M)
 _UNREADABLE = re.compile(r'unexpected data: (.*)$', re.M)
-# The fragments that a flavour adds to common, architecture and implementation.
+# The fragments that a flavour adds to common, architecture and implementation, if
+# these are not that of debugging and its own.
 FLAVOURS = {
     'test': ('debug',),
     'labels': ('gcc', 'labels'),
     **{name: (name,) for name in (
-        'bench', 'modversions', 'kcfi', 'gcc', 'clients')},
-    **{name: ('debug', name) for name in (
-        'kasan', 'up', 'nomodules', 'noftrace', 'nodebugfs', 'nosysctl', 'breakpoints',
-        'lazy', 'voluntary', 'lpae', 'rt', 'framepointer', 'thumb2')}}
+        'bench', 'modversions', 'kcfi', 'gcc', 'clients')}}
 # The kernel's own configurations below the fragments, if not a defconfig. Kconfig's
 # defaults answer the rest of that, "no" that of the tiny ones.
 _TINY = ('kernel/configs/tiny-base.config', 'kernel/configs/tiny.config')
@@ -43,7 +41,7 @@ def chosen(arch: str, impl: str, flavour: str) -> list[Path]:
     if flavour.startswith(RANDOM):
         return [FOLDER / 'random.config']
     names = []
-    for name in ('common', arch, f'impl-{impl}', *FLAVOURS[flavour]):
+    for name in ('common', arch, f'impl-{impl}', *FLAVOURS.get(flavour, ('debug', flavour))):
         names.append(name)
         # What an architecture adds, or has to take back, with the reason there.
         if (FOLDER / f'{name}-{arch}.config').exists():
@@ -65,8 +63,7 @@ def lost(log: str, paths: list[Path], absent: Collection[str]) -> Iterator[str]:
     ours = settings(paths)
     for option, line, actual in _LOST.findall(log):
         if option in ours and option not in absent:
-            yield (f'{ours[option]}: {line} (the result has '
-                   f'{actual or "no such option"})')
+            yield (f'{ours[option]}: {line} (the result has ' f'{actual or "no such option"})')
     for line in _UNREADABLE.findall(log):
         yield f'{line}: not CONFIG_X=value, nor # CONFIG_X is not set'
 
@@ -107,8 +104,7 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
         options, bases = ['-n'], _TINY
     stamp = obj / 'config.made-of'
     inputs = _made_of(tree, [*(tree / name for name in bases), *paths])
-    if ((obj / '.config').exists() and stamp.exists()
-            and stamp.read_text() == inputs):
+    if ((obj / '.config').exists() and stamp.exists() and stamp.read_text() == inputs):
         return
     stamp.unlink(missing_ok=True)
     log = obj / 'config.log'

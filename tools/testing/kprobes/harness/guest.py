@@ -61,6 +61,12 @@ def _unpack_busybox(machine: arches.Arch, unpacked: Path) -> None:
     part.replace(unpacked)
 
 
+def _of_arch(built: 'kernel.Built') -> dict[str, Path]:
+    """What the architecture of BUILT has of what lib.sh may read."""
+    path = env.SELFTESTS / f'{built.arch}.sh'
+    return {'arch.sh': path} if path.exists() else {}
+
+
 def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[Path] = (),
               files: dict[str, Path] | None = None) -> Path:
     """The initramfs that runs SCRIPT (shell text); modules in /modules."""
@@ -70,12 +76,11 @@ def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[P
         job.write_text(script)
         placed = {'bin/busybox': busybox(built.machine),
                   'init': GUEST / 'init', 'lib.sh': env.SELFTESTS / 'lib.sh',
-                  'job': job,
+                  'job': job, **_of_arch(built),
                   **{f'modules/{path.name}': path for path in modules},
                   **{inside.lstrip('/'): path
                      for inside, path in (files or {}).items()}}
-        folders = {str(parent) for inside in placed
-                   for parent in Path(inside).parents} - {'.'}
+        folders = {str(parent) for inside in placed for parent in Path(inside).parents} - {'.'}
         listing = ''.join(
             [f'dir /{inside} 755 0 0\n' for inside in sorted({*folders, 'dev'})]
             + ['nod /dev/console 600 0 0 c 5 1\n']
@@ -94,8 +99,7 @@ def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[P
 
 def shipped(built: 'kernel.Built', *names: str) -> list[Path]:
     """Modules of the kernel's own build, by name; those that exist."""
-    paths = {path.stem.replace('-', '_'): path
-             for path in sorted(built.obj.rglob('*.ko'))}
+    paths = {path.stem.replace('-', '_'): path for path in sorted(built.obj.rglob('*.ko'))}
     missing = [name for name in names if name not in paths]
     if missing:
         raise env.Refusal(f'modules of the kernel build: {", ".join(names)}',

@@ -77,7 +77,8 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
     cases = ktap.parse(lines, _prefix(built))
     for case in cases:
         case.log = ending.log
-    return lines, results.judge([*cases, ending], built.impl, f'{built.impl}-{built.flavour}')
+    return lines, results.judge([*cases, ending], *(
+        f'{built.impl}{part}' for part in ('', f'-{built.arch}', f'-{built.flavour}')))
 
 
 def _ftracetest() -> dict[str, Path]:
@@ -125,8 +126,7 @@ def main_tests(built: Built, paths: list[Path], cmdline: str = '',
     SAYS is a pattern of what the kernel must say if it has understood CMDLINE;
     EXTRA is for QEMU.
     """
-    text = f'ENTRY={built.entry:#x}\n' \
-        + job('health', built.impl, 'clauses', 'tests', 'kill')
+    text = f'ENTRY={built.entry:#x}\n' + job('health', built.impl, 'clauses', 'tests', 'kill')
     image = guest.initramfs(built, 'tests', text, samples(built) + paths)
     # Under emulation, 1,000 tasks take half a minute to come, without a word.
     lines, outcomes = _boot(built, image, 'tests', 11, silence=240, timeout=2700,
@@ -207,8 +207,7 @@ def chosen(built: Built, part: str, test: str) -> list[Result]:
 
 
 # Lines of the guest, and the words for QEMU's monitor that follow them.
-_PIECES = {'# the storm begins': 'one-insn-per-tb on',
-           '# the storm is over': 'one-insn-per-tb off'}
+_PIECES = {'# the storm begins': 'one-insn-per-tb on', '# the storm is over': 'one-insn-per-tb off'}
 
 # Of what a storm counts: what must not happen.
 _ERRORS = ('wrong', 'late', 'refused', 'miscounted', 'astray', 'mixed_up',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Single Debian packages, each fetched in several ways.
 
-First by its file's name, with the SHA-256 that toolchain/files lists: that
+First by its file's name, with the SHA-256 that toolchain/files* list: that
 needs no index of the archive. Where there is no such file, by apt and the index
 of a suite. Both again after a pause, as a mirror may be in the middle of an
 update; then by the index of another suite; then by name from other archives.
@@ -36,8 +36,8 @@ def digest(path: Path) -> str:
 
 
 def _lines(kind: str) -> list[list[str]]:
-    rows = (line.split() for line in LIST.read_text().splitlines())
-    return [row[1:] for row in rows if row and row[0] == kind]
+    return [line.split()[1:] for path in sorted(LIST.parent.glob(f'{LIST.name}*'))
+            for line in path.read_text().splitlines() if line.startswith(f'{kind} ')]
 
 
 def archives() -> list[str]:
@@ -48,8 +48,7 @@ def archives() -> list[str]:
 
 def files(package: str) -> list[tuple[str, str]]:
     """(SHA-256, path below an archive) of each file listed for PACKAGE."""
-    return [(sha256, path) for name, sha256, path in _lines('file')
-            if name == package]
+    return [(sha256, path) for name, sha256, path in _lines('file') if name == package]
 
 
 def take(folder: Path, sha256: str, url: str, timeout: int = 60) -> tuple[Path | None, str]:
@@ -58,8 +57,7 @@ def take(folder: Path, sha256: str, url: str, timeout: int = 60) -> tuple[Path |
     part = folder / (name + '.part')
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with urllib.request.urlopen(url, timeout=timeout) as answer, \
-                open(part, 'wb') as out:
+        with urllib.request.urlopen(url, timeout=timeout) as answer, open(part, 'wb') as out:
             shutil.copyfileobj(answer, out, 1 << 20)
         actual = digest(part)
         if actual == sha256:
@@ -118,8 +116,7 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...], otherwise: str) -
     def ways() -> Iterator[Path | None]:
         yield _by_name(package, folder, mirror, tried)
         yield _by_index(package, folder, mirror, suites[0], tried)
-        progress.say(f'{package} is not to be had from {mirror} now; again '
-                     f'in {PAUSE} s')
+        progress.say(f'{package} is not to be had from {mirror} now; again ' f'in {PAUSE} s')
         time.sleep(PAUSE)
         yield _by_name(package, folder, mirror, tried)
         for suite in suites:

@@ -35,11 +35,9 @@ def _command_problem(line: str) -> str:
     if folder := values.pop('M', ''):
         # The kernel's own make, which builds modules in a folder.
         is_built = (env.REPO / folder / 'Kbuild').exists()
-        return '' if is_built and asked == {'modules'} \
-            else f'nothing is built in {folder}'
+        return '' if is_built and asked == {'modules'} else f'nothing is built in {folder}'
     variables = re.findall(r'^VARIABLES=\(([^)]*)\)', _COMMON.read_text(), re.M)[0].split()
-    known = {'PIECE': ('name', *matrix.pieces()), 'IMPL': env.IMPLS,
-             'ARCH': (*env.ARCHES, 'all')}
+    known = {'PIECE': ('name', *matrix.pieces()), 'IMPL': env.IMPLS, 'ARCH': (*env.ARCHES, 'all')}
     unknown = {*(asked - targets()), *(values.keys() - set(variables))}
     for name in known.keys() & values.keys():
         unknown |= {f'{name}={value}' for arch in env.ARCHES

@@ -40,8 +40,7 @@ def turn(path: Path, place: str, doing: str) -> Iterator[None]:
     folder; PLACE is what people call it.
     """
     folder = path.is_dir()
-    handle = os.open(path, os.O_RDONLY if folder
-                     else os.O_RDWR | os.O_CREAT, 0o666)
+    handle = os.open(path, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -103,8 +103,7 @@ class Stage:
                 amount = f'{"#" * (24 * self.count // whole):.<24} {amount}'
         line = f'[{self.name}] {amount}{clock(now - self.start)}'
         if self.tty:
-            print(f'\r\033[K{line} {self.text[:max(99 - len(line), 0)]}',
-                  end='', flush=True)
+            print(f'\r\033[K{line} {self.text[:max(99 - len(line), 0)]}', end='', flush=True)
         else:
             say(line)
 
@@ -114,8 +113,7 @@ class Stage:
         seconds = time.monotonic() - self.start
         if self.tty:
             print('\r\033[K', end='')
-        say(f'[{self.name}] {"failed after" if kind else "done in"} '
-            f'{clock(seconds)}')
+        say(f'[{self.name}] {"failed after" if kind else "done in"} ' f'{clock(seconds)}')
         _count(self.name, self.planned, seconds)
 
 

@@ -84,8 +84,7 @@ class Console:
 class Died(env.Refusal):
     """A boot that did not come to its end."""
 
-    def __init__(self, expected: str, found: str, do: str, lines: list[str],
-                 log: str = '') -> None:
+    def __init__(self, expected: str, found: str, do: str, lines: list[str], log: str = '') -> None:
         super().__init__(expected, found, do, log)
         self.lines = lines
 
@@ -135,8 +134,7 @@ def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 0, icount: boo
     any more, and whose probe is gone, then kills the guest.
     """
     machine = built.machine
-    call = [word.format(memory=f'{memory or machine.memory}M')
-            for word in machine.qemu]
+    call = [word.format(memory=f'{memory or machine.memory}M') for word in machine.qemu]
     if kind == 'kvm':
         call += ['-accel', 'kvm', '-cpu', 'host']
     else:
@@ -144,8 +142,7 @@ def command(built: 'kernel.Built', initramfs: Path, *, smp: int = 0, icount: boo
                  '-cpu', machine.cpu]
     if icount:
         call += ['-icount', 'shift=0,sleep=off']
-    level = 'loglevel=4 quiet' if interactive else \
-        'ignore_loglevel printk.devkmsg=on'
+    level = 'loglevel=4 quiet' if interactive else 'ignore_loglevel printk.devkmsg=on'
     smp = smp or (machine.cpus_with_c if built.impl == 'c' else 2)
     call += ['-smp', str(smp), '-nodefaults', '-display', 'none',
              '-no-reboot', '-kernel', str(built.image),
@@ -200,9 +197,7 @@ def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = Fa
     """
     kind = accelerator(built, 'tcg' if icount else force)
     if built.has('KASAN'):
-        # With five levels of page tables, KASAN reads a feature of the CPU, which is not
-        # known for a moment early in a boot: an interrupt then is reported as a bad access.
-        cmdline = f'no5lvl {cmdline}'
+        cmdline = f'{built.machine.with_kasan} {cmdline}'
     call = command(built, initramfs, icount=icount, kind=kind, cmdline=cmdline, **options)
     log = env.LOGS / f'{built.name}-{name}.console'
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import starmap
 
 import env
 import procs
@@ -55,13 +56,11 @@ class Tally:
                 skipped.setdefault(result.reason, []).append(result.name)
         for reason, names in skipped.items():
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
-            progress.say(f'skipped {len(names)} '
-                         f'({reason or "not for this kernel"}): {shown}')
+            progress.say(f'skipped {len(names)} ' f'({reason or "not for this kernel"}): {shown}')
         harness = [result for result in self.results if result.name.startswith(_HARNESS)]
         product = [result for result in self.results if result not in harness]
         if harness and product:
-            progress.say(f'product: {_counts(product)}; '
-                         f'harness: {_counts(harness)}')
+            progress.say(f'product: {_counts(product)}; ' f'harness: {_counts(harness)}')
         statuses = {result.status for result in self.results}
         test = os.environ.get('TEST')
         if test and not statuses:
@@ -77,8 +76,7 @@ class Tally:
 
 def _counts(results: list[Result]) -> str:
     number = Counter(result.status for result in results)
-    return (f'{number["pass"]} passed, {number["fail"]} failed, '
-            f'{number["skip"]} skipped')
+    return (f'{number["pass"]} passed, {number["fail"]} failed, ' f'{number["skip"]} skipped')
 
 
 def attempt(name: str, function: Callable[[], list[Result]]) -> list[Result]:
@@ -148,19 +146,23 @@ class _Row:
 
 
 @lru_cache
-def _sections(text: str) -> dict[str, list[_Row]]:
-    """The rows of each section of plan/suites.txt, which is TEXT."""
-    plan = configparser.ConfigParser(delimiters=':', interpolation=None)
-    plan.optionxform = str  # type: ignore[assignment,method-assign]
-    plan.read_string(text)
-    return {part: [_Row(kernels, suites)
-                   for kernels, suites in plan[part].items()]
-            for part in plan.sections()}
+def _sections(*texts: str) -> dict[str, list[_Row]]:
+    """The rows of each section of plan/suites*.txt, which are TEXTS."""
+    rows: dict[str, list[_Row]] = {}
+    for text in texts:
+        plan = configparser.ConfigParser(delimiters=':', interpolation=None)
+        plan.optionxform = str  # type: ignore[assignment,method-assign]
+        plan.read_string(text)
+        for part in plan.sections():
+            rows.setdefault(part, []).extend(starmap(_Row, plan[part].items()))
+    return rows
 
 
 def _rows(parts: str = '') -> list[_Row]:
-    """The rows of PARTS of plan/suites.txt, or of all."""
-    sections = _sections((PLANS / 'suites.txt').read_text())
+    """The rows of PARTS of plan/suites*.txt, or of all."""
+    # In this order: what an architecture takes away has been given before.
+    texts = (PLANS / 'suites.txt', *sorted(PLANS.glob('suites-*.txt')))
+    sections = _sections(*(path.read_text() for path in texts))
     return [row for part in parts.split() or sections for row in sections[part]]
 
 
@@ -175,12 +177,12 @@ def required(parts: str, kernel: str = '') -> dict[str, int]:
 
 
 def listed(parts: str = '') -> set[str]:
-    """The suites of PARTS of plan/suites.txt, or of all, on any kernel."""
+    """The suites of PARTS of plan/suites*.txt, or of all, on any kernel."""
     return {suite for row in _rows(parts) for suite in row.suites}
 
 
 def _suites(name: str) -> list[str]:
-    """The words that stand for the test NAME in plan/suites.txt."""
+    """The words that stand for the test NAME in plan/suites*.txt."""
     test = _GUEST.sub('', name, 1)
     return [test, *(test[:end.start()] for end in re.finditer(r'\.|::', test))]
 
@@ -203,7 +205,7 @@ def vanished(parts: str, results: list[Result], kernel: str = '') -> list[Result
     return [Result(f'{where}.{suite}', 'fail',
                    f'{numbers[suite]} results of at least {least}'
                    if numbers[suite] else
-                   'expected by plan/suites.txt, but it never reported',
+                   'expected by plan/suites*.txt, but it never reported',
                    next((r.log for r in results if suite in _suites(r.name)), env.host(env.LOGS)))
             for suite, least in required(parts, kernel).items()
             if numbers[suite] < least]

@@ -285,42 +285,7 @@ if [ "$IMPL" = rust ] && [ -e /modules/kprobes_crash.ko ]; then
 	check D2_last_post_handler spared posts "posts: survived 2 hits"
 	check D4_refused_and_unregistered spared not_watched \
 		"not_watched: survived"
-	case $(uname -m) in
-	x86_64)
-		check H9_zero_padded_load spared zeropad \
-			"zeropad: survived 1 hits"
-		;;
-	s390x)
-		check H11_no_hit_is_lost_as_probes_go spared come_and_go \
-			"come_and_go: survived [1-9][0-9]* hits"
-		check H5_foreign_event spared foreign_event \
-			"foreign_event: survived 1 hits"
-		check H8_bic spared bic "bic: survived 1 hits"
-		check H5_ssm spared ssm "ssm: survived 1 hits"
-		;;
-	esac
-fi
-
-# entered WAY WHY: such a place stays a breakpoint, and is said to, and why.
-entered() {
-	mark "$1"
-	load kprobes_crash how="$1" || return 1
-	why=0
-	since "$1" "way_in: registered, a breakpoint" >/dev/null &&
-		since "$1" "way_in: survived with 7, 1 hits, after a jump" \
-			>/dev/null &&
-		says "^kprobes_way_in_[a-z]*\+.*\]  $2: kprobes_way_in_" \
-			$KPROBES/unoptimized || why=1
-	rmmod kprobes_crash
-	return $why
-}
-# Elsewhere a jump is over one instruction, and nothing leads into it.
-if [ "$IMPL" = rust ] && [ -e $KPROBES/unoptimized ] &&
-	[ "$(uname -m)" = x86_64 ]; then
-	check O5_static_key entered static_key \
-		"a jump label leads into the bytes of the jump, or may"
-	check O5_other_symbol entered other_symbol \
-		"a branch of another function leads into the bytes of the jump"
+	survivals
 fi
 
 # Whose client, or handler, has gone without a word.

@@ -5,6 +5,12 @@ DEBUG=/sys/kernel/debug
 KPROBES=$DEBUG/kprobes
 TRACING=/sys/kernel/tracing
 count=0
+# What an architecture may have in a file of its own: the tracer's name of a third
+# argument, what kills its kernel with C, and its places that no probe may have.
+ARG3='$arg3'
+survivals() { :; }
+bad_places() { :; }
+[ ! -e /arch.sh ] || . /arch.sh
 
 say() {
 	echo "$*" >/dev/kmsg

@@ -401,18 +401,7 @@ if [ "$IMPL" = rust ] && [ -e $KPROBES/refused ]; then
 	check R1_3_slot bad_place \
 		"$(sed -n 's/ t kprobe_insn_page.*//p;T;q' /proc/kallsyms)" \
 		-2 "no symbol covers the address"
-	if [ "$(uname -m)" = s390x ]; then
-		INSIDE="no instruction starts at the address"
-		NO_INSN="the bytes are no instruction"
-		PLACED="the instruction works at its own address only"
-		check R1_13_odd bad_place clauses_move_next+1 -22 "$INSIDE"
-		check R1_13_in_insn4 bad_place clauses_inner+2 -22 "$INSIDE"
-		check R1_13_in_insn6 bad_place clauses_rip+4 -22 "$INSIDE"
-		check R1_13_behind_zero bad_place kprobes_target_bp+16 -22 "$NO_INSN"
-		check R1_13_zero bad_place clauses_zero -22 "$NO_INSN"
-		check R1_13_ex bad_place clauses_ex -22 "$PLACED"
-		check R1_13_exrl_target bad_place clauses_exrl_target -22 "$PLACED"
-	fi
+	bad_places
 	plan
 fi
 

@@ -92,12 +92,7 @@ if [ "$IMPL" = rust ]; then
 fi
 
 section "a probe from the command line"
-# The tracer knows the arguments of functions by number, but not on arm.
-case $(uname -m) in
-arm*) count=%r2 ;;
-*) count='$arg3' ;;
-esac
-try "echo 'p:first vfs_read count=$count' >kprobe_events"
+try "echo 'p:first vfs_read count=$ARG3' >kprobe_events"
 try "echo 'r:last vfs_read ret=\$retval' >>kprobe_events"
 try "echo 1 >events/kprobes/enable"
 cat /proc/version >/dev/null

@@ -85,6 +85,7 @@ class Arch:
     back_end: bool = False  # has it one in Rust?
     cpus_with_c: int = 2    # how many CPUs C's kprobes survive
     kvm: bool = False
+    with_kasan: str = ''    # also for the command line, if the kernel has KASAN
     share: str = 'virtio-9p'    # QEMU's device that shares a folder
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
     thumb: bool = False     # may a function be Thumb code?

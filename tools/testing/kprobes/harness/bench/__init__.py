@@ -122,12 +122,12 @@ def count_spans(log: Path, rows: Figures) -> Figures:
     return rows | counted
 
 
-def _plugin(out: Path) -> Path:
-    """The instruction counter, compiled."""
+def _plugin(out: Path, insn: str) -> Path:
+    """The counter of instructions, compiled for the mark INSN."""
     target = out / 'insncount.so'
     log = env.LOGS / 'insncount.log'
     if procs.run(['clang', '-O2', '-Wall', '-shared', '-fPIC', '-o', target,
-                  SOURCES / 'insncount.c'], log):
+                  f'-DMARK={insn}', SOURCES / 'insncount.c'], log):
         raise env.Refusal('the QEMU plugin insncount.c to compile',
                           procs.tail(log, 10), 'see the lines above')
     return target
@@ -144,14 +144,15 @@ def _boot(built: kernel.Built, modules: list[Path], name: str, tick: Callable[[s
     if name == 'traps':
         extra += ['-d', 'int', '-D', str(log)]
     elif name == 'lifecycle':
-        extra += ['-plugin', str(_plugin(built.obj)), '-d', 'plugin', '-D', str(log)]
+        extra += ['-plugin', str(_plugin(built.obj, of_arch(built.arch).insn)),
+                  '-d', 'plugin', '-D', str(log)]
     console = qemu.boot(
         built, image, name=f'bench-{name}', smp=1 if alone else 2,
         icount=alone, force='tcg', memory=1024, thread='multi', extra=extra,
         # A batch of 10,000 says nothing until it is done.
         timeout=_LIMIT, silence=_LIMIT, on_line=tick,
         # Nothing is to be woken up on the CPU that counts interrupts.
-        cmdline='kunit.enable=0 tsc=nowatchdog'
+        cmdline=f'kunit.enable=0 {of_arch(built.arch).cmdline}'
                 + ('' if alone else ' isolcpus=1'))
     rows, done = read(console.lines)
     if not done or console.splats:

@@ -9,6 +9,7 @@ ARCH = Arch(
     # A data abort in a hole of the kernel's part; undefined instructions.
     mark=re.compile(r'DFAR 0xfff1([0-9a-f]{4})\b'),
     trap=re.compile(r'Taking exception 1 \[Undefined Instruction\]'),
+    insn='0x6b, 0xf0, 0x20, 0xe3',
     hits=hits('movw', 'b', 'bl', 'bx', 'data abort, and its fixup'),
     optimized=OPTIMIZED,
     lacks='vmlinux|ftrace|notified',

@@ -17,8 +17,7 @@ from progress import say
 
 EXACT = 0.01
 # By unit: how much a row may differ, as a part and as a number.
-_TOLERANCE = {'insns': (EXACT, 0), 'bytes': (EXACT, 0), 'ns': (0.1, 0),
-              'syncs': (0.1, 1)}
+_TOLERANCE = {'insns': (EXACT, 0), 'bytes': (EXACT, 0), 'ns': (0.1, 0), 'syncs': (0.1, 1)}
 
 
 def digest(paths: list[Path], emulator: str) -> str:
@@ -32,10 +31,8 @@ def digest(paths: list[Path], emulator: str) -> str:
 def compare(before: dict, after: dict, rows: list[Row]) -> list[str]:
     """The ROWS in which two results differ by more than they may."""
     errors = []
-    judged = [(row.name, row.name, row.figure, _TOLERANCE[row.unit])
-              for row in rows]
-    judged += [(row.name, f'{row.name} (traps)', 'traps', (EXACT, 0))
-               for row in rows if row.traps]
+    judged = [(row.name, row.name, row.figure, _TOLERANCE[row.unit]) for row in rows]
+    judged += [(row.name, f'{row.name} (traps)', 'traps', (EXACT, 0)) for row in rows if row.traps]
     for name, title, figure, (part, number) in judged:
         old, new = (result['rows'].get(name, {}).get(figure, 'no figure')
                     for result in (before, after))
@@ -55,8 +52,7 @@ def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
         + ('-quick' if quick else '') + '.json')
     before = env.read_json(path)
     if before is None:
-        say(f'{impl}: no earlier run of this kernel to compare with; the next '
-            'one will be')
+        say(f'{impl}: no earlier run of this kernel to compare with; the next ' 'one will be')
     else:
         errors = compare(before, result, rows)
         say(f'{impl}: against the earlier run of this kernel {len(errors)} '

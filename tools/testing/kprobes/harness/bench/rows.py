@@ -41,6 +41,7 @@ class Arch:
     # hexadecimal digits, and an exception that counts as a trap.
     mark: re.Pattern
     trap: re.Pattern
+    insn: str   # what insncount.c counts between: bench_mark_instruction(), in C's bytes
     # Rows of one hit: (name, title). OPTIMIZED is empty without jumps.
     hits: tuple[tuple[str, str], ...]
     optimized: tuple[tuple[str, str], ...]
@@ -54,6 +55,7 @@ class Arch:
     most: tuple[float, float] = (0.86, 0.05)    # of C's figure: without a trap; 10,000 jumps
     lacks: str = '^$'   # rows that its kernel has not enough functions for, or no ftrace
     c_lacks: str = '^$'     # rows that C has nothing for
+    cmdline: str = ''   # for the kernel, so that nothing disturbs
     dearer: str = ''    # if set: the rows that may be above C's, others may not
 
 

@@ -10,6 +10,7 @@ ARCH = Arch(
     # PER events.
     mark=re.compile(r'do_program_interrupt: code=0x7 .*([0-9a-f]{3})$'),
     trap=re.compile(r'do_program_interrupt: code=0x(1|9|80) '),
+    insn='0x47, 0x06, 0xb7, 0x06',
     hits=hits('lgfi', 'j', 'brasl', 'br', 'division by 0, and its fixup'),
     optimized=OPTIMIZED,
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,

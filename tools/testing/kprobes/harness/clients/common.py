@@ -10,14 +10,12 @@ import procs
 
 FOLDER = env.KPROBES / 'clients'
 HEAD = re.compile(r'# (limit|differs|options|inside|needs): +(.*)')
-_ERROR = re.compile(r'.*\berror: |ERROR: |make.*\*\*\* '
-                    r'|.*: undefined reference')
+_ERROR = re.compile(r'.*\berror: |ERROR: |make.*\*\*\* ' r'|.*: undefined reference')
 
 
 def head(text: str) -> dict[str, str]:
     """{word: text} of the lines `# word: text` before the first command."""
-    lines = itertools.takewhile(lambda line: line.startswith('#'),
-                                text.splitlines())
+    lines = itertools.takewhile(lambda line: line.startswith('#'), text.splitlines())
     return {match[1]: match[2] for match in map(HEAD.match, lines) if match}
 
 

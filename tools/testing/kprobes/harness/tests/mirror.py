@@ -39,8 +39,7 @@ def archive(packages: dict[tuple[str, str], dict[str, bytes]]) -> Archive:
         head = (f'Codename: {suite}\nSuite: {suite}\nComponents: main\n'
                 'Date: Thu, 01 Jan 2026 00:00:00 UTC\n'
                 'Acquire-By-Hash: yes\nSHA256:\n')
-        files[f'{base}/Release'] = files.get(
-            f'{base}/Release', head.encode()) + release.encode()
+        files[f'{base}/Release'] = files.get(f'{base}/Release', head.encode()) + release.encode()
     return files
 
 

@@ -26,8 +26,7 @@ class Clippy(support.Case):
     COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/o rustc -Dx '
                '--emit=dep-info=rust/.kernel.o.d --emit=obj=rust/kernel.o '
                '--out-dir ./rust /tree/rust/kernel/lib.rs ; objtool x\n')
-    OURS = ('warning: this could be shorter\n'
-            '  --> /tree/rust/kernel/kprobes.rs:3:1\n')
+    OURS = ('warning: this could be shorter\n' '  --> /tree/rust/kernel/kprobes.rs:3:1\n')
 
     def setUp(self) -> None:
         super().setUp()
@@ -46,8 +45,7 @@ class Clippy(support.Case):
                     return_value=(self.write('log', output), exit_status)) as call:
                 self.write('rust/.kernel.o.cmd', self.COMMAND)
                 result = checkkernel._clippy_among(self.built, 'c', 'rust/.kernel.o.cmd')
-                self.assertEqual((result.name, result.status),
-                                 ('arm.rust.check-kernel.c', status))
+                self.assertEqual((result.name, result.status), ('arm.rust.check-kernel.c', status))
                 self.assertIn(reason, result.reason)
                 # It is the command of the build, without what follows it.
                 words = call.call_args.args[2][2].split()

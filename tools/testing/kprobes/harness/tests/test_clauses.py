@@ -28,8 +28,7 @@ class Page(support.Case):
         parts = re.split(rf'^({_ID})$', _PAGE.read_text(), flags=re.M)[1:]
         ids = parts[::2]
         self.assertEqual(sorted(ids), sorted(set(ids)))
-        named = {match[1] for name in names
-                 if (match := re.match(rf'({_ID})_[a-z]', name))}
+        named = {match[1] for name in names if (match := re.match(rf'({_ID})_[a-z]', name))}
         self.assertEqual(named - set(ids), set())
         for clause, text in zip(ids, parts[1::2]):
             with self.subTest(clause):
@@ -37,5 +36,4 @@ class Page(support.Case):
                 others = re.findall('[`:](\\w+)``', shown[1] if shown else '')
                 self.assertEqual(set(others) - names, set())
                 self.assertNotIn(f'``{clause}_', text)
-                self.assertTrue(clause in named or others
-                                or '\n  No test: ' in text)
+                self.assertTrue(clause in named or others or '\n  No test: ' in text)

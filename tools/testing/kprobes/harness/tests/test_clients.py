@@ -43,8 +43,7 @@ class Comparing(support.Case):
             self.assertEqual(clients.compare('perf/a', with_c, with_rust),
                              Result('clients.perf.a', status, reason))
         # Another output may be explained.
-        self.assertEqual(clients.compare('perf/a', passed('1'), passed('2'),
-                                         'why').status, 'pass')
+        self.assertEqual(clients.compare('perf/a', passed('1'), passed('2'), 'why').status, 'pass')
 
 
 class Running(support.Case):
@@ -58,8 +57,7 @@ class Running(support.Case):
         self.jobs, self.uncompiled = [], {}
 
         def prepare(_built, names):
-            return env.WORK, {name: why for name, why
-                              in self.uncompiled.items() if name in names}
+            return env.WORK, {name: why for name, why in self.uncompiled.items() if name in names}
         self.replace(
             (clients, 'FOLDER', env.WORK / 'cases'),
             (clients, '_KEPT', env.WORK / 'kept'),
@@ -139,8 +137,7 @@ class Running(support.Case):
 
     def test_both_are_compared_and_the_table_shows_it(self) -> None:
         self.write('work/cases/perf/b.sh', '# differs: C counts late\n')
-        outcomes = {'perf/a': passed('1'), 'perf/b': passed('1'),
-                    'upstream/all/x': passed()}
+        outcomes = {'perf/a': passed('1'), 'perf/b': passed('1'), 'upstream/all/x': passed()}
         self.assertEqual(self.judged(['c', 'rust'], {
             'c': (outcomes, []),
             'rust': ({**outcomes, 'perf/b': passed('2')}, ['BUG: x'])}), {

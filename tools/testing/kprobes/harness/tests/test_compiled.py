@@ -46,13 +46,11 @@ class Scripts(support.Case):
         without = self.write('without', 'systemtap\n')
         with mock.patch.object(stap, 'WITHOUT', without):
             stap.require(names[:3])
-            with self.refused('systemtap was not to be had', 'make distclean',
-                              'ARGS="bpf perf"'):
+            with self.refused('systemtap was not to be had', 'make distclean', 'ARGS="bpf perf"'):
                 stap.require(names)
 
     def test_scripts_become_modules_or_say_why_not(self) -> None:
-        self.write('clients/stap/one.stp',
-                   '# options: --x\n# inside: vfs_read\nprobe begin {}\n')
+        self.write('clients/stap/one.stp', '# options: --x\n# inside: vfs_read\nprobe begin {}\n')
         self.write('clients/stap/two.stp', 'probe nothing {}\n')
         self.fails = 'stap_two'
         self.log = 'WARNING: x\nsemantic error: no match\nTip: read\n'
@@ -62,8 +60,7 @@ class Scripts(support.Case):
             self.prepare('perf/a', 'stap/one', 'stap/two', 'stap/none'),
             {'stap/two': 'semantic error: no match',
              'stap/none': 'there is no none.stp beside it'})
-        self.assertEqual([path.name for path in self.out.glob('*.ko')],
-                         ['stap_one.ko'])
+        self.assertEqual([path.name for path in self.out.glob('*.ko')], ['stap_one.ko'])
         self.assertEqual([len(self.calls), self.calls[0][-1]], [2, 'vfs_read'])
         for words in ('--x', '-a s390'):
             self.assertIn(words, ' '.join(self.calls[0]))
@@ -73,8 +70,7 @@ class Files(support.Case):
     def test_the_verdicts_of_bpf_tests_are_leaves(self) -> None:
         script = (common.FOLDER / f'{bpf.CASE}.sh').read_text()
         self.assertIn(f'=@/clients/upstream/{bpf.CHOSEN.name}', script)
-        program = re.search(r"^awk '\n(.*?)^' out$", script,
-                            re.MULTILINE | re.DOTALL)[1]
+        program = re.search(r"^awk '\n(.*?)^' out$", script, re.MULTILINE | re.DOTALL)[1]
         for text, leaves in (
                 # Each part is one, and so is a test without parts.
                 ('WARNING! x\n#1/1     a/one:OK\n#1/2     a/two:SKIP\n'

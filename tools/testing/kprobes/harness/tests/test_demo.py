@@ -67,5 +67,4 @@ class Sessions(support.Case):
                       '| f+0x0/0xb0  -95  why', '| f+0x5/0xb0  -22  why',
                       '| f+0x0/0x0  -22  why', '$ cat  others', '==  b'):
             self.assertEqual(documents.absent([wrong], _SHOWN), wrong)
-        self.assertEqual(documents.absent(['| 0', '$ cat list'], _SHOWN),
-                         '$ cat list')
+        self.assertEqual(documents.absent(['| 0', '$ cat list'], _SHOWN), '$ cat list')

@@ -71,7 +71,6 @@ class Threads(support.Case):
             for words in 'reads a line', message:
                 self.assertIn(words, out)
             self.assertNotIn('Traceback', out)
-            subprocess.run(['flock', '-w', '20', self.tmp / 'lock', 'true'],
-                           check=True)
+            subprocess.run(['flock', '-w', '20', self.tmp / 'lock', 'true'], check=True)
             for path in ready:
                 path.unlink()

@@ -51,8 +51,7 @@ class Cargo(support.Case):
         return 101
 
     def results(self, test: str = '') -> dict[str, tuple[str, str]]:
-        return {result.name: (result.status, result.reason)
-                for result in host.rust(test)}
+        return {result.name: (result.status, result.reason) for result in host.rust(test)}
 
     def test_verdicts_and_reasons(self) -> None:
         self.assertEqual(self.results(), {
@@ -65,12 +64,10 @@ class Cargo(support.Case):
         self.assertEqual(self.results()['host.skips'], (
             'fail', 'skipped, though one was built: no kernel was built'))
         self.output = _OUTPUT.replace('test reads ... ok\n', '')
-        self.assertEqual(self.results()['host.plan'],
-                         ('fail', '3 tests announced, 2 came'))
+        self.assertEqual(self.results()['host.plan'], ('fail', '3 tests announced, 2 came'))
 
     def test_those_that_are_chosen(self) -> None:
-        self.assertEqual([*self.results('*e*ds')],
-                         ['host.reads', 'host.breaks'])
+        self.assertEqual([*self.results('*e*ds')], ['host.reads', 'host.breaks'])
         self.assertEqual(self.command[self.command.index('--') + 1], 'ds')
 
 
@@ -113,8 +110,7 @@ Ran 4 tests
                 ('', 'Ran 0 tests\n', 5, failed)):
             self.assertEqual(self.results(test, output, status), results)
             if test:
-                self.assertEqual(self.command[-3:],
-                                 ['-k', f'*{test}*', 'tests.test_a'])
+                self.assertEqual(self.command[-3:], ['-k', f'*{test}*', 'tests.test_a'])
 
     def test_whose_tests_run(self) -> None:
         ran = []

@@ -64,8 +64,7 @@ class Copies(Trees):
         _, then = self.built()
         text = self.read(_AREA).replace('line 18\n', 'theirs\n')
         self.write(f'linux/{_AREA}', text)
-        self.assertEqual(self.build()[_AREA],
-                         text.replace('line 3\n', 'three\n'))
+        self.assertEqual(self.build()[_AREA], text.replace('line 3\n', 'three\n'))
         self.assertEqual(self.touched(then), [_AREA])
 
     def test_a_new_file_of_theirs_that_is_ours_is_refused(self) -> None:
@@ -108,7 +107,6 @@ class Copies(Trees):
             with self.assertRaises(KeyboardInterrupt):
                 self.build()
         # As if nothing had ever happened, to whom looks at the user's tree.
-        path = self.write('linux/rust/Makefile',
-                          self.pristine['rust/Makefile'][0].decode())
+        path = self.write('linux/rust/Makefile', self.pristine['rust/Makefile'][0].decode())
         os.utime(path, ns=(before, before))
         self.assertEqual(self.build(), plain)

@@ -30,8 +30,7 @@ class Order(support.Case):
 
         def build():
             for name in ('one', 'two'):
-                self.lanes.guest(group, name,
-                                 lambda name=name: [Result(name, 'pass')])
+                self.lanes.guest(group, name, lambda name=name: [Result(name, 'pass')])
             return [Result('build', 'pass')]
         self.lanes.compile(group, 'build', build)
         self.lanes.run()

@@ -65,8 +65,7 @@ class Trees(support.Case):
         """A patch file NAME that turns OLD into NEW in PATH."""
         before = _KERNEL[path]
         self.assertIn(old, before)
-        self.write(f'repo/patches/{name}',
-                   patch(path, before, before.replace(old, new, 1)))
+        self.write(f'repo/patches/{name}', patch(path, before, before.replace(old, new, 1)))
 
     def times(self):
         return {str(path.relative_to(self.tree)): path.stat().st_mtime_ns
@@ -91,8 +90,7 @@ class Files(Trees):
     def test_the_overlay_is_copied_and_nothing_else(self) -> None:
         self.write('repo/rust/kprobes/old.rs.orig', 'x')
         self.write('repo/rust/kprobes/.hidden', 'x')
-        self.assertEqual(self.sync(), ['A rust/kprobes/life/arm.rs',
-                                       'A rust/kprobes/model.rs'])
+        self.assertEqual(self.sync(), ['A rust/kprobes/life/arm.rs', 'A rust/kprobes/model.rs'])
         self.assertEqual(self.read('rust/kprobes/life/arm.rs'), '//! arm\n')
         new = set(self.snapshot()) - set(self.pristine)
         self.assertEqual(new, {'rust/kprobes', 'rust/kprobes/life',
@@ -105,8 +103,7 @@ class Files(Trees):
         before = self.times()
         self.write('repo/rust/kprobes/model.rs', '//! model, again\n')
         (self.repo / 'rust/kprobes/life/arm.rs').unlink()
-        self.assertEqual(self.sync(), ['A rust/kprobes/model.rs',
-                                       'D rust/kprobes/life/arm.rs'])
+        self.assertEqual(self.sync(), ['A rust/kprobes/model.rs', 'D rust/kprobes/life/arm.rs'])
         after = self.times()
         self.assertEqual({path for path in before
                           if before[path] != after.get(path)},
@@ -168,8 +165,7 @@ class Undoing(Trees):
             if self.tree in other.parents and next(writes) == at:
                 raise KeyboardInterrupt
             return real(path, other)
-        with mock.patch.object(Path, 'replace', replace), \
-                self.assertRaises(KeyboardInterrupt):
+        with mock.patch.object(Path, 'replace', replace), self.assertRaises(KeyboardInterrupt):
             self.sync(**options)
 
     def test_an_interrupted_sync_is_taken_up_or_undone(self) -> None:
@@ -183,14 +179,12 @@ class Undoing(Trees):
                     self.sync()
                     self.assertEqual(self.snapshot(), wanted, f'write {at}')
                 self.sync(remove=True)
-                self.assertEqual(self.snapshot(), self.pristine,
-                                 f'write {at}')
+                self.assertEqual(self.snapshot(), self.pristine, f'write {at}')
 
     def test_what_an_interrupt_leaves_is_not_somebody_elses_edit(self) -> None:
         for at, remove in (2, False), (3, False), (1, True), (2, True):
             self.sync()
-            self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n',
-                      f'drei {at}\n')
+            self.edit('0001.patch', 'kernel/kprobes.c', 'line 3\n', f'drei {at}\n')
             for name in ('life/arm', 'model'):
                 self.write(f'repo/rust/kprobes/{name}.rs', f'//! {at}\n')
             self.interrupt(at, remove=remove)

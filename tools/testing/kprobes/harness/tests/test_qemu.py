@@ -50,8 +50,7 @@ class Machine(support.Case):
             self.replace((module, name, mock.Mock(return_value='tcg')))
 
     def boot(self, script: str, **options) -> qemu.Console:
-        with mock.patch.object(qemu, 'command',
-                               return_value=['sh', '-c', script]):
+        with mock.patch.object(qemu, 'command', return_value=['sh', '-c', script]):
             return qemu.boot(self.built_kernel(impl='c'), 'initramfs', name='x', **options)
 
     def kunit(self, console: str) -> list[str]:
@@ -65,8 +64,7 @@ class Machine(support.Case):
         tally.add(results_of_boot)
         self.status = tally.close()
         # What to do about a failure: see test_results.py.
-        return [line.partition(' (again: ')[0]
-                for line in self.printed.getvalue().splitlines()]
+        return [line.partition(' (again: ')[0] for line in self.printed.getvalue().splitlines()]
 
 
 class Recorded(Machine):
@@ -97,16 +95,14 @@ class Recorded(Machine):
     def test_console_of_the_boot_before_stays(self) -> None:
         for word in 'first', 'second', 'third':
             log = self.boot(f'echo {word}; echo {qemu.DONE}').log
-        self.assertEqual(log.with_suffix('.console.before').read_text(),
-                         f'second\n{qemu.DONE}\n')
+        self.assertEqual(log.with_suffix('.console.before').read_text(), f'second\n{qemu.DONE}\n')
 
     def test_each_way_to_die(self) -> None:
         for death in _DEATHS:
             console = qemu.Console(self.tmp)
             for line in death, 'and on', qemu.DONE:
                 console.add(line.encode())
-            self.assertEqual(console.trouble(),
-                             f'the kernel died: {death}')
+            self.assertEqual(console.trouble(), f'the kernel died: {death}')
             self.assertEqual(console.splats, [])
 
 

@@ -230,8 +230,7 @@ class Chosen(support.Case):
                 self.assertEqual(self.calls, [
                     (name, f'kunit.filter_glob={cases}') if cases else (name,)
                     for name, cases in calls])
-                self.assertEqual(ended, f'{passed} passed, {failed} failed, '
-                                 '0 skipped')
+                self.assertEqual(ended, f'{passed} passed, {failed} failed, ' '0 skipped')
 
 
 class KnownDefects(support.Case):
@@ -244,8 +243,7 @@ class KnownDefects(support.Case):
                   for status in ('pass', 'fail', 'skip')),
                 (True, 'subclause.k', 'fail', 'fail', 'x'),
                 (False, 'clause.k', 'fail', 'fail', 'x')):
-            path = self.write('known-c.txt',
-                              '# what C gets wrong\nclause.k defect D1\n')
+            path = self.write('known-c.txt', '# what C gets wrong\nclause.k defect D1\n')
             if not known:
                 path.unlink()
             judged, = results.judge([Result(f'x86_64.c.{name}', status, 'x')], 'c')

@@ -28,8 +28,7 @@ class Case(support.Case):
     def both(self, function: Callable) -> list:
         """What FUNCTION gives twice at once, the first already at work."""
         answers: list = []
-        threads = [threading.Thread(target=lambda: answers.append(function()))
-                   for _ in range(2)]
+        threads = [threading.Thread(target=lambda: answers.append(function())) for _ in range(2)]
         for thread in threads:
             thread.start()
             while not self.record and thread.is_alive():
@@ -60,5 +59,4 @@ class Turns(Case):
                 self.printed.seek(0)
                 self.both(function)
                 self.assertEqual(self.record, ['begin', 'end'] * 2)
-                self.assertEqual(self.printed.getvalue(),
-                                 f'waiting: {busy}\n')
+                self.assertEqual(self.printed.getvalue(), f'waiting: {busy}\n')

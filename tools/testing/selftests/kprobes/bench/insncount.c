@@ -12,28 +12,15 @@
 
 VISIBLE int qemu_plugin_version = 4;
 
-/* x86: nopl 0x6b70726f(%rax). s390: bc 0,0x706(%r6,%r11). arm: hint #107. */
-static const struct {
-	uint8_t length;
-	uint8_t bytes[7];
-} marks[] = {
-	{ 7, { 0x0f, 0x1f, 0x80, 0x6f, 0x72, 0x70, 0x6b } },
-	{ 4, { 0x47, 0x06, 0xb7, 0x06 } },
-	{ 4, { 0x6b, 0xf0, 0x20, 0xe3 } },
-};
-
+static const uint8_t mark[] = { MARK };
 static struct counter executed;
 
 static int is_mark(const struct qemu_plugin_insn *insn)
 {
-	uint8_t bytes[sizeof(marks->bytes)];
-	size_t i, length = qemu_plugin_insn_data(insn, bytes, sizeof(bytes));
+	uint8_t bytes[sizeof(mark)];
 
-	for (i = 0; i < sizeof(marks) / sizeof(*marks); i++)
-		if (length == marks[i].length &&
-		    !memcmp(bytes, marks[i].bytes, length))
-			return 1;
-	return 0;
+	return qemu_plugin_insn_data(insn, bytes, sizeof(bytes)) == sizeof(mark) &&
+	       !memcmp(bytes, mark, sizeof(mark));
 }
 
 static void marked(unsigned int cpu, void *data)
