@@ -20,7 +20,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # The number of the system call, and the bytes of the call of ftrace that
 # functions begin with.
 SYS_PERF_EVENT_OPEN, CALL_SIZE = (
-    int(os.environ.get(name, 0)) for name in ('PERF_EVENT_OPEN', 'CALL_SIZE'))
+    int(os.environ[name]) for name in ('PERF_EVENT_OPEN', 'CALL_SIZE'))
 TRACING = Path('/sys/kernel/tracing')
 DEVICE = Path('/sys/bus/event_source/devices/kprobe')
 LIST = Path('/sys/kernel/debug/kprobes/list')

@@ -56,7 +56,7 @@ def _show(line: str) -> None:
 def run(built: Built, job: str) -> int:
     """Boot BUILT with JOB, show it, refuse where something is missing."""
     image = guest.initramfs(built, 'run', job, guest.shipped(built, *samples(built.impl)))
-    progress.say(f'booting Linux {built.release} ({built.arch}, ' f'IMPL={built.impl})')
+    progress.say(f'booting Linux {built.release} ({built.arch}, IMPL={built.impl})')
     # KUnit's tests would fill the list of what was refused.
     console = qemu.boot(built, image, name='run', on_line=_show, cmdline='kunit.enable=0')
     if absent := missing(console.lines):

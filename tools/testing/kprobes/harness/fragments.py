@@ -63,7 +63,7 @@ def lost(log: str, paths: list[Path], absent: Collection[str]) -> Iterator[str]:
     ours = settings(paths)
     for option, line, actual in _LOST.findall(log):
         if option in ours and option not in absent:
-            yield (f'{ours[option]}: {line} (the result has ' f'{actual or "no such option"})')
+            yield (f'{ours[option]}: {line} (the result has {actual or "no such option"})')
     for line in _UNREADABLE.findall(log):
         yield f'{line}: not CONFIG_X=value, nor # CONFIG_X is not set'
 
@@ -104,7 +104,7 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
         options, bases = ['-n'], _TINY
     stamp = obj / 'config.made-of'
     inputs = _made_of(tree, [*(tree / name for name in bases), *paths])
-    if ((obj / '.config').exists() and stamp.exists() and stamp.read_text() == inputs):
+    if (obj / '.config').exists() and stamp.exists() and stamp.read_text() == inputs:
         return
     stamp.unlink(missing_ok=True)
     log = obj / 'config.log'

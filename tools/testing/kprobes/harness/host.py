@@ -20,8 +20,8 @@ import results
 from ktap import Result, logged
 
 CRATE = env.KPROBES / 'host'
-_TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)' r'(?:, (.*))?$')
-_UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. ' r'(ok|FAIL|ERROR|skipped (.*))$')
+_TEST = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, (.*))?$')
+_UNIT = re.compile(r'^(\w+) \(([\w.]+)\)(?:\n.*)? \.\.\. (ok|FAIL|ERROR|skipped (.*))$')
 
 # How many tests of a crate follow.
 _RUNNING = re.compile(r'^running (\d+) tests?$')
@@ -34,7 +34,7 @@ _SKIPPED = re.compile(r'^skipped: (.*)$')
 _BOOTED = 'each_instruction_of_a_booted_kernel'
 
 # Lines of the tests that compare decoders, or look at kernels.
-_COUNTED = re.compile(r'^\S.*: \d+ strings, |^jumps: ' r'|^  \d+ (un)?explained: ')
+_COUNTED = re.compile(r'^\S.*: \d+ strings, |^jumps: |^  \d+ (un)?explained: ')
 
 
 def cargo_environment() -> dict[str, str]:
@@ -227,7 +227,7 @@ _MIRI = (('pure', 'kprobes_host', _MACHINES,
            '--skip', 'random_changes_are_those_of_a_map']),
          ('whole', 'rust_kprobes', _MACHINES[:1],
           ['order::', 'ftrace::', 'gone::', 'returns::']))
-_MIRI_FLAGS = ('-Zmiri-permissive-provenance -Zmiri-ignore-leaks ' '-Zmiri-disable-stacked-borrows')
+_MIRI_FLAGS = ('-Zmiri-permissive-provenance -Zmiri-ignore-leaks -Zmiri-disable-stacked-borrows')
 
 
 def miri() -> list[Result]:

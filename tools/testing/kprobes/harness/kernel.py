@@ -153,7 +153,7 @@ def _drop_partial(obj: Path) -> int:
             path.unlink()
     for path in obj.rglob('.*.cmd'):
         made = path.with_name(path.name[1:-len('.cmd')])
-        if (made.exists() and made.stat().st_mtime_ns > path.stat().st_mtime_ns):
+        if made.exists() and made.stat().st_mtime_ns > path.stat().st_mtime_ns:
             made.unlink()
         with path.open('rb') as file:
             end = file.seek(0, os.SEEK_END)
@@ -193,7 +193,7 @@ def build(arch: str, impl: str, flavour: str = 'test') -> Built:
 
 
 # The place of a warning of rustc, clang or objtool.
-_WARNED = re.compile(r' *--> (\S+:\d+):\d+$|(\S+:\d+):\d+: warning: ' r'|(\S+\.o): warning: ')
+_WARNED = re.compile(r' *--> (\S+:\d+):\d+$|(\S+:\d+):\d+: warning: |(\S+\.o): warning: ')
 _OURS = re.compile(r'(?:.*/)?((?:rust|arch/\w+)/kprobes/\S+)')
 
 

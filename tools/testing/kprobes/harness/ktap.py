@@ -14,7 +14,7 @@ from pathlib import Path
 
 import env
 
-_RESULT = re.compile(r'^( *)(not ok|ok) +\d+(?: +-)?(?: +([^#]*?))?' r'(?: *# *(\w*) *(.*))?$')
+_RESULT = re.compile(r'^( *)(not ok|ok) +\d+(?: +-)?(?: +([^#]*?))?(?: *# *(\w*) *(.*))?$')
 _SUBTEST = re.compile(r'^( *)# Subtest: (.*)$')
 _PLAN = re.compile(r'^( *)1\.\.(\d+)')
 _NOTE = re.compile(r'^ *# (.*)$')

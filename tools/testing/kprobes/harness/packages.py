@@ -36,7 +36,7 @@ def digest(path: Path) -> str:
 
 
 def _lines(kind: str) -> list[list[str]]:
-    return [line.split()[1:] for path in sorted(LIST.parent.glob(f'{LIST.name}*'))
+    return [line.split()[1:] for path in (LIST, *sorted(LIST.parent.glob(f'{LIST.name}-*')))
             for line in path.read_text().splitlines() if line.startswith(f'{kind} ')]
 
 
@@ -116,7 +116,7 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...], otherwise: str) -
     def ways() -> Iterator[Path | None]:
         yield _by_name(package, folder, mirror, tried)
         yield _by_index(package, folder, mirror, suites[0], tried)
-        progress.say(f'{package} is not to be had from {mirror} now; again ' f'in {PAUSE} s')
+        progress.say(f'{package} is not to be had from {mirror} now; again in {PAUSE} s')
         time.sleep(PAUSE)
         yield _by_name(package, folder, mirror, tried)
         for suite in suites:

@@ -113,7 +113,7 @@ class Stage:
         seconds = time.monotonic() - self.start
         if self.tty:
             print('\r\033[K', end='')
-        say(f'[{self.name}] {"failed after" if kind else "done in"} ' f'{clock(seconds)}')
+        say(f'[{self.name}] {"failed after" if kind else "done in"} {clock(seconds)}')
         _count(self.name, self.planned, seconds)
 
 

@@ -56,11 +56,11 @@ class Tally:
                 skipped.setdefault(result.reason, []).append(result.name)
         for reason, names in skipped.items():
             shown = ', '.join(names[:4]) + (' …' if len(names) > 4 else '')
-            progress.say(f'skipped {len(names)} ' f'({reason or "not for this kernel"}): {shown}')
+            progress.say(f'skipped {len(names)} ({reason or "not for this kernel"}): {shown}')
         harness = [result for result in self.results if result.name.startswith(_HARNESS)]
         product = [result for result in self.results if result not in harness]
         if harness and product:
-            progress.say(f'product: {_counts(product)}; ' f'harness: {_counts(harness)}')
+            progress.say(f'product: {_counts(product)}; harness: {_counts(harness)}')
         statuses = {result.status for result in self.results}
         test = os.environ.get('TEST')
         if test and not statuses:
@@ -76,7 +76,7 @@ class Tally:
 
 def _counts(results: list[Result]) -> str:
     number = Counter(result.status for result in results)
-    return (f'{number["pass"]} passed, {number["fail"]} failed, ' f'{number["skip"]} skipped')
+    return (f'{number["pass"]} passed, {number["fail"]} failed, {number["skip"]} skipped')
 
 
 def attempt(name: str, function: Callable[[], list[Result]]) -> list[Result]:
@@ -104,7 +104,7 @@ def attempt(name: str, function: Callable[[], list[Result]]) -> list[Result]:
 
 
 def known(name: str) -> dict[str, str]:
-    """{test: defect} of the list NAME: IMPL, or a kernel of it, IMPL-FLAVOUR.
+    """{test: defect} of the list NAME: IMPL, IMPL-ARCHITECTURE, or IMPL-FLAVOUR.
 
     A test that cannot be run on the kernel is listed, too.
     """

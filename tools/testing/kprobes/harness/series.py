@@ -32,7 +32,7 @@ import toolchain
 
 LIST = overlay.PATCHES / 'series.list'
 _ARCH = arches.of(arches.NAMES[0])
-WHO = ('Rust kprobes developers ' '<maintainers@users.noreply.a-seed-1b4b8125.example>')
+WHO = ('Rust kprobes developers <maintainers@users.noreply.a-seed-1b4b8125.example>')
 
 
 @dataclass
@@ -307,13 +307,13 @@ def run() -> int:
     """Make, check and build the series."""
     made = mails()
     if os.environ.get('FAST'):
-        progress.say('not built (FAST=1): the mails fit and pass checkpatch, ' 'no more is known')
+        progress.say('not built (FAST=1): the mails fit and pass checkpatch, no more is known')
     else:
         _build_each(made)
     for mail in made:
         print(env.host(mail))
         for option in _ignored(mail):
-            print(f'  passes checkpatch.pl --strict with {option}: ' 'it says why')
+            print(f'  passes checkpatch.pl --strict with {option}: it says why')
     print(f'{len(made)} mails; apply them in this order with: git am '
           f'{env.host(env.RESULTS / "series")}/*/*.patch')
     progress.summary()

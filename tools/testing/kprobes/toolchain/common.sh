@@ -20,6 +20,11 @@ note() {
 	printf 'kprobes: %s\n' "$*" >&2
 }
 
+# tools: the packages that the toolchain root has for each architecture.
+tools() {
+	sed -n 's/^tool //p' "$(dirname "${BASH_SOURCE[0]}")"/files-*
+}
+
 have() {
 	command -v "$1" >/dev/null 2>&1
 }

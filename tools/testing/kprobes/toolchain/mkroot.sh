@@ -42,7 +42,7 @@ esac
 works="All but ${called#the root of } works without it; of make test-all, each other PIECE=."
 [ "$1" != root ] || works="Without it only make help and make distclean work."
 mapfile -t include < <(listed "$here/$list")
-[ "$1" != root ] || mapfile -t -O ${#include[@]} include < <(sed -n 's/^tool //p' "$here"/files-*)
+[ "$1" != root ] || mapfile -t -O ${#include[@]} include < <(tools)
 
 make_debian
 if [ "$machine" != amd64 ]; then

@@ -2,7 +2,7 @@
 """One record per architecture: what it is built, booted and tested with.
 
 An architecture is a file in this folder, which defines ARCH, and its name
-below. Nothing else lists them.
+below. Nothing else of the harness lists them.
 """
 
 import importlib
@@ -33,7 +33,7 @@ class Piece:
 
 # One of the kernel's own tests is not fit for PREEMPT_RT, and warns there:
 # see plan/known-rust-rt.txt. KUnit takes one pattern and no exceptions from
-# it, but spinlock_irq_condvar is the only one with this q. plan/suites.txt
+# it, but spinlock_irq_condvar is the only one with this q. plan/suites*.txt
 # guards the others.
 PREEMPT_RT = Piece('rt', flavour='rt', cmdline='kunit.filter_glob=*.*[!q]????????')
 

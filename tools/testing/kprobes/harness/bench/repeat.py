@@ -52,7 +52,7 @@ def check(result: dict, rows: list[Row], quick: bool) -> list[str]:
         + ('-quick' if quick else '') + '.json')
     before = env.read_json(path)
     if before is None:
-        say(f'{impl}: no earlier run of this kernel to compare with; the next ' 'one will be')
+        say(f'{impl}: no earlier run of this kernel to compare with; the next one will be')
     else:
         errors = compare(before, result, rows)
         say(f'{impl}: against the earlier run of this kernel {len(errors)} '

@@ -10,7 +10,7 @@ import procs
 
 FOLDER = env.KPROBES / 'clients'
 HEAD = re.compile(r'# (limit|differs|options|inside|needs): +(.*)')
-_ERROR = re.compile(r'.*\berror: |ERROR: |make.*\*\*\* ' r'|.*: undefined reference')
+_ERROR = re.compile(r'.*\berror: |ERROR: |make.*\*\*\* |.*: undefined reference')
 
 
 def head(text: str) -> dict[str, str]:

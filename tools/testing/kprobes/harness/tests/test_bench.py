@@ -51,7 +51,7 @@ class Repeating(support.Case):
             for figure, change in differs:
                 now['rows'][row.name][row.figure] = figure
                 error, = repeat.compare(before, now, [row])
-                self.assertIn(f'{row.name}: {old} before, {figure} now ' f'({change}', error)
+                self.assertIn(f'{row.name}: {old} before, {figure} now ({change}', error)
 
     def test_traps_and_a_figure_that_went(self) -> None:
         error, = self.differing('step', traps=2.0)

@@ -26,7 +26,7 @@ class Clippy(support.Case):
     COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/o rustc -Dx '
                '--emit=dep-info=rust/.kernel.o.d --emit=obj=rust/kernel.o '
                '--out-dir ./rust /tree/rust/kernel/lib.rs ; objtool x\n')
-    OURS = ('warning: this could be shorter\n' '  --> /tree/rust/kernel/kprobes.rs:3:1\n')
+    OURS = ('warning: this could be shorter\n  --> /tree/rust/kernel/kprobes.rs:3:1\n')
 
     def setUp(self) -> None:
         super().setUp()

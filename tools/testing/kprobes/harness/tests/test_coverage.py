@@ -28,7 +28,7 @@ def _say(answers: dict[coverage.Place, str]) -> list[str]:
         error = -22 if kind == 'refused' else 0
         lines.append(f'coverage: at {place.at:x} {error} ' + ('untouched' if error else kind))
         if error:
-            refused.append(f'coverage: refused {place.symbol}/0x90  -22  ' f'{why}')
+            refused.append(f'coverage: refused {place.symbol}/0x90  -22  {why}')
         elif kind == 'breakpoint':
             stays.append(f'coverage: stays {place.symbol}/0x90  {why}')
     return lines + refused + stays + ['coverage: end']

@@ -8,7 +8,7 @@ import qemu
 from tests import support
 
 
-SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\n' 'CONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
+SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\nCONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
 
 
 class Crashes(support.Case):

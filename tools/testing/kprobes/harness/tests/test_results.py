@@ -230,7 +230,7 @@ class Chosen(support.Case):
                 self.assertEqual(self.calls, [
                     (name, f'kunit.filter_glob={cases}') if cases else (name,)
                     for name, cases in calls])
-                self.assertEqual(ended, f'{passed} passed, {failed} failed, ' '0 skipped')
+                self.assertEqual(ended, f'{passed} passed, {failed} failed, 0 skipped')
 
 
 class KnownDefects(support.Case):

@@ -241,7 +241,7 @@ class Keys(Debian):
                         'Missing key 4CB50190207B4758A3F73A796ED0E7B82643E131',
                         'EXPKEYSIG 6ED0E7B82643E131'):
             self.write('calls', '')
-            self.program('mmdebstrap', f'echo >>calls; echo "is: {missing}, x"' '; exit 25')
+            self.program('mmdebstrap', f'echo >>calls; echo "is: {missing}, x"; exit 25')
             self.refuses(
                 self.debian(_ROOT), 'expected: the keys that Debian '
                 'trixie is signed with, in keys/debian-archive-keyring.gpg\n'
