@@ -2,8 +2,8 @@
 
 //! The Arm decoders and what follows from them against LLVM and capstone.
 //!
-//! The strings are all 16-bit instructions of Thumb, and random ones of 32 bits, in which many
-//! registers are PC. LLVM's words tell how an instruction has to be executed, capstone whether it
+//! The strings are all 16-bit instructions of Thumb, those of 32 bits in built kernels, and random
+//! ones, in which many registers are PC. LLVM's words tell how an instruction has to be executed, capstone whether it
 //! uses PC. `KPROBES_FUZZ_COUNT` says how many random strings there are. [`EXPLAINED`] and
 //! [`PC_EXPLAINED`] have all differences, with their reasons.
 
@@ -257,8 +257,13 @@ fn count() -> u64 {
     }
 }
 
-/// Random words of 32 bits, with many fields of four bits that are ones.
-fn random_words(look: &mut dyn FnMut(u32)) {
+/// Words of 32 bits: those at each `step` bytes of kernels, whether they are A32 or Thumb, and
+/// random ones, with many fields of four bits that are ones.
+fn words(step: usize, look: &mut dyn FnMut(u32)) {
+    for text in corpus::sections(40) {
+        let all = text.windows(4).step_by(step);
+        all.for_each(|word| look(u32::from_le_bytes(word.try_into().expect("4 bytes"))));
+    }
     let mut random = Random::new();
     for _ in 0..count() {
         let (word, choices) = (random.next(), random.next());
@@ -272,18 +277,14 @@ const SETS: [&str; 3] = ["a32", "t16", "t32"];
 /// Shows `look` each string of a set.
 fn each(set: &str, look: &mut dyn FnMut(State, [u8; 4])) {
     match set {
-        "a32" => random_words(&mut |word| look(State::A32, word.to_le_bytes())),
+        "a32" => words(4, &mut |word| look(State::A32, word.to_le_bytes())),
         "t16" => (0..0xe800_u16).for_each(|word| {
             let [a, b] = word.to_le_bytes();
             look(State::Thumb, [a, b, NOP[2], NOP[3]]);
         }),
-        _ => random_words(&mut |word| {
-            let word = word
-                | if word >> 27 & 3 == 0 {
-                    0xf000_0000
-                } else {
-                    0xe000_0000
-                };
+        _ => words(2, &mut |word| {
+            let highest = if word >> 27 & 3 == 0 { 15 } else { 14 };
+            let word = word | highest << 28;
             let [c, d, a, b] = word.to_le_bytes();
             look(State::Thumb, [a, b, c, d]);
         }),
@@ -302,7 +303,7 @@ fn llvms(set: &str) -> Vec<llvm::Llvm> {
             (c"thumbv8a-linux", c"cortex-a72"),
         ],
     };
-    let open = |(triple, cpu)| llvm::Llvm::open_arm(triple, cpu);
+    let open = |(triple, cpu)| llvm::Llvm::open_for("ARM", triple, cpu);
     cpus.into_iter().filter_map(open).collect()
 }
 
@@ -465,8 +466,8 @@ const PC_EXPLAINED: &[Explanation] = &[
 #[test]
 fn pc_use_agrees_with_capstone() {
     for set in SETS {
-        let arm = [capstone::THUMB, capstone::A32][usize::from(set == "a32")];
-        let Some(mut judge) = capstone::Capstone::open(arm) else {
+        let mode = [1 << 6 | 1 << 4, 1 << 6][usize::from(set == "a32")];
+        let Some(mut judge) = capstone::Capstone::open(capstone::ARM, mode) else {
             return;
         };
         let mut report = Report::new(format!("arm {set} capstone"));

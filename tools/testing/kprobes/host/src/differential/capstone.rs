@@ -31,15 +31,13 @@ struct CsInsn {
     detail: *mut c_void,
 }
 
-/// `CS_ARCH_*` and `CS_MODE_*`: A32, Thumb, and s390x.
-pub(super) const A32: (c_int, c_int) = (0, 1 << 6);
-pub(super) const THUMB: (c_int, c_int) = (0, 1 << 6 | 1 << 4);
-pub(super) const S390: (c_int, c_int) = (6, 1 << 31);
-
 /// `CS_OPT_DETAIL`, `CS_OPT_ON`, `ARM_REG_PC`.
 const DETAIL: c_int = 2;
 const ON: usize = 3;
 const PC: u16 = 11;
+
+/// One of `CS_ARCH_*`.
+pub(super) const ARM: c_int = 0;
 
 pub(super) struct Capstone {
     arch: c_int,
@@ -58,8 +56,8 @@ pub(super) struct Seen {
 }
 
 impl Capstone {
-    /// Capstone for an instruction set.
-    pub(super) fn open((arch, mode): (c_int, c_int)) -> Option<Self> {
+    /// Capstone for an instruction set: one of `CS_ARCH_*` and of `CS_MODE_*`.
+    pub(super) fn open(arch: c_int, mode: c_int) -> Option<Self> {
         let library = Library::named_by("KPROBES_CAPSTONE")?;
         // SAFETY: These are the types in <capstone/capstone.h>.
         let (open, set, allocate, disassemble, registers) = unsafe {
@@ -103,7 +101,7 @@ impl Capstone {
             (self.registers)(handle, to, &mut read, &mut reads, &mut written, &mut writes)
         };
         // Capstone 5 knows no registers of s390x.
-        assert_eq!(status == 0, self.arch != S390.0);
+        assert_eq!(status == 0, self.arch == ARM);
         // SAFETY: It was written.
         let insn = unsafe { &*to };
         let text = |bytes| {

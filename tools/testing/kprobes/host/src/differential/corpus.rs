@@ -300,7 +300,7 @@ fn mutant(random: &mut Random) -> Text {
 
 /// What is at each place in the text of built kernels where our decoder comes by.
 pub(super) fn images(look: &mut impl FnMut(&Text)) {
-    for text in sections(X86_64) {
+    for text in sections(62) {
         let mut at = 0;
         while at < text.len() {
             let string = Builder::new().put(&text[at..text.len().min(at + 16)]).0;
@@ -310,11 +310,8 @@ pub(super) fn images(look: &mut impl FnMut(&Text)) {
     }
 }
 
-/// The machines of ELF files.
-pub(super) const S390: u64 = 22;
-const X86_64: u64 = 62;
-
-/// The executable sections of the ELF files for `machine` that the environment names.
+/// The executable sections of the ELF files for the `machine` of that number that the environment
+/// names.
 pub(super) fn sections(machine: u64) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let names = env::var("KPROBES_IMAGES").unwrap_or_default();
@@ -341,13 +338,16 @@ fn executable(file: &[u8], machine: u64) -> Vec<Vec<u8>> {
     if number(0x12, 2) != machine {
         return Vec::new();
     }
-    let (table, size, count) = (number(0x28, 8), number(0x3a, 2), number(0x3c, 2));
+    // Files of 32 and of 64 bits: an address in bytes, where the counts are.
+    let (word, counts) = if file[4] == 1 { (4, 0x2e) } else { (8, 0x3a) };
+    let table = number(0x18 + 2 * word, word);
+    let (size, count) = (number(counts, 2), number(counts + 2, 2));
     let mut found = Vec::new();
     for index in 0..count {
         let at = (table + index * size) as usize;
-        if number(at + 4, 4) == PROGBITS && number(at + 8, 8) & EXECUTABLE != 0 {
-            let from = number(at + 0x18, 8) as usize;
-            found.push(file[from..from + number(at + 0x20, 8) as usize].to_vec());
+        if number(at + 4, 4) == PROGBITS && number(at + 8, word) & EXECUTABLE != 0 {
+            let from = number(at + 8 + 2 * word, word) as usize;
+            found.push(file[from..from + number(at + 8 + 3 * word, word) as usize].to_vec());
         }
     }
     found

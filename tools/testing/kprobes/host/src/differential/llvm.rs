@@ -34,17 +34,8 @@ impl Llvm {
         Self::open_for("X86", c"x86_64-linux-gnu", c"")
     }
 
-    /// LLVM for the newest s390x that it knows.
-    pub(super) fn open_s390() -> Option<Self> {
-        Self::open_for("SystemZ", c"s390x-linux-gnu", c"z17")
-    }
-
-    /// LLVM for Arm's 32-bit instruction sets, as a CPU has them.
-    pub(super) fn open_arm(triple: &CStr, cpu: &CStr) -> Option<Self> {
-        Self::open_for("ARM", triple, cpu)
-    }
-
-    fn open_for(target: &str, triple: &CStr, cpu: &CStr) -> Option<Self> {
+    /// LLVM for a target as a CPU has it.
+    pub(super) fn open_for(target: &str, triple: &CStr, cpu: &CStr) -> Option<Self> {
         let library = Library::named_by("KPROBES_LLVM")?;
         for part in ["TargetInfo", "TargetMC", "Disassembler"] {
             let name = CString::new(format!("LLVMInitialize{target}{part}")).expect("no NUL");
