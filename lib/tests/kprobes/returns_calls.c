@@ -164,7 +164,7 @@ struct three {
 	struct kretprobe *batch[3];
 };
 
-static void register_three(struct kunit *test, struct three *three)
+static void call_with_three(struct kunit *test, struct three *three)
 {
 	int n;
 
@@ -173,6 +173,8 @@ static void register_three(struct kunit *test, struct three *three)
 		three->batch[n] = &three->all[n].rp;
 	}
 	KUNIT_ASSERT_EQ(test, register_kretprobes(three->batch, 3), 0);
+	KUNIT_EXPECT_EQ(test, call_inner(), 1);
+	unregister_kretprobes(three->batch, 3);
 }
 
 /*
@@ -184,9 +186,7 @@ static void K4_latest_call_is_told_first(struct kunit *test)
 	struct three three;
 	int n;
 
-	register_three(test, &three);
-	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobes(three.batch, 3);
+	call_with_three(test, &three);
 	for (n = 0; n < 3; n++)
 		EXPECT_TOLD(test, &three.all[n], 1, 1);
 	KUNIT_EXPECT_LT(test, three.all[2].turn_entered,
@@ -205,9 +205,7 @@ static void K4_registers_are_where_it_returns_to(struct kunit *test)
 	struct three three;
 	int n;
 
-	register_three(test, &three);
-	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobes(three.batch, 3);
+	call_with_three(test, &three);
 	for (n = 0; n < 3; n++) {
 		KUNIT_EXPECT_TRUE(test, returns_is_in(three.all[n].ip,
 						      __func__));
@@ -222,9 +220,7 @@ static void K4_each_is_told_where_it_returns_to(struct kunit *test)
 	struct three three;
 	int n;
 
-	register_three(test, &three);
-	KUNIT_EXPECT_EQ(test, call_inner(), 1);
-	unregister_kretprobes(three.batch, 3);
+	call_with_three(test, &three);
 	for (n = 0; n < 3; n++)
 		KUNIT_EXPECT_EQ(test, three.all[n].to, three.all[2].on_stack);
 }

@@ -138,7 +138,9 @@ void return_compare(enum return_number number, struct walk *walk, u32 bits)
 		return;
 	}
 	storm_fill(&given, bits);
-	arch_set_arguments(&given, walk, bits);
+	given.ARCH_FIRST = (unsigned long)walk;
+	given.ARCH_SECOND = bits;
+	given.ARCH_THIRD = 0;
 	right = given;
 	found = given;
 	storm_run(&right, target->twin, 1);
@@ -146,7 +148,7 @@ void return_compare(enum return_number number, struct walk *walk, u32 bits)
 	storm_run(&found, target->function, 1);
 	if (storm_is_right(target->name, &given, &right, &found,
 			   &return_counts.wrong) &&
-	    arch_result(&found) != return_result(number, bits, 0))
-		is_wrong(number, arch_result(&found),
+	    found.ARCH_RESULT != return_result(number, bits, 0))
+		is_wrong(number, found.ARCH_RESULT,
 			 return_result(number, bits, 0));
 }

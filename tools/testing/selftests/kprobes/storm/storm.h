@@ -24,6 +24,7 @@
  * ARCH_FLAGS		flags that the functions use or change
  * ARCH_CARRY		one of them
  * ARCH_INTERRUPT_FLAG	whether interrupts may come now, where a flag tells
+ * ARCH_FIRST and so on	where struct storm_registers has arguments and the result
  * ARCH_MANY_CALLS	so many hooked calls are to be under way at once
  * ARCH_UNWINDS_OTHERS	can stack_trace_save_tsk() unwind another task?
  *

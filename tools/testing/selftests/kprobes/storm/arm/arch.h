@@ -53,6 +53,10 @@ struct storm_registers {
 	unsigned long client;	/* r10; a function of ours leaves it alone */
 	unsigned long r11, r12, flags;
 };
+#define ARCH_FIRST	arguments[0]
+#define ARCH_SECOND	arguments[1]
+#define ARCH_THIRD	arguments[2]
+#define ARCH_RESULT	arguments[0]
 
 /* The kernel has none for arm. */
 static inline unsigned long regs_get_kernel_argument(const struct pt_regs *regs,
@@ -64,19 +68,6 @@ static inline unsigned long regs_get_kernel_argument(const struct pt_regs *regs,
 static inline unsigned long arch_client(const struct pt_regs *regs)
 {
 	return regs->ARM_r10;
-}
-
-static inline void arch_set_arguments(struct storm_registers *registers,
-				      const void *first, unsigned long second)
-{
-	registers->arguments[0] = (unsigned long)first;
-	registers->arguments[1] = second;
-	registers->arguments[2] = 0;
-}
-
-static inline unsigned long arch_result(const struct storm_registers *registers)
-{
-	return registers->arguments[0];
 }
 
 /* A detour's registers are right below the stack that it was entered with. */

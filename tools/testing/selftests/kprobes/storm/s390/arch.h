@@ -64,23 +64,14 @@ struct storm_registers {
 	unsigned long client;	/* r12; a function of ours leaves it alone */
 	unsigned long r13, r14, flags;
 };
+#define ARCH_FIRST	arguments[0]
+#define ARCH_SECOND	arguments[1]
+#define ARCH_THIRD	arguments[2]
+#define ARCH_RESULT	arguments[0]
 
 static inline unsigned long arch_client(const struct pt_regs *regs)
 {
 	return regs->gprs[12];
-}
-
-static inline void arch_set_arguments(struct storm_registers *registers,
-				      const void *first, unsigned long second)
-{
-	registers->arguments[0] = (unsigned long)first;
-	registers->arguments[1] = second;
-	registers->arguments[2] = 0;
-}
-
-static inline unsigned long arch_result(const struct storm_registers *registers)
-{
-	return registers->arguments[0];
 }
 
 /* A detour saves no code of an interruption. */

@@ -93,23 +93,14 @@ struct storm_registers {
 	unsigned long client;	/* r12; a function of ours leaves it alone */
 	unsigned long r13, r14, r15, di, flags;
 };
+#define ARCH_FIRST	di
+#define ARCH_SECOND	si
+#define ARCH_THIRD	dx
+#define ARCH_RESULT	ax
 
 static inline unsigned long arch_client(const struct pt_regs *regs)
 {
 	return regs->r12;
-}
-
-static inline void arch_set_arguments(struct storm_registers *registers,
-				      const void *first, unsigned long second)
-{
-	registers->di = (unsigned long)first;
-	registers->si = second;
-	registers->dx = 0;
-}
-
-static inline unsigned long arch_result(const struct storm_registers *registers)
-{
-	return registers->ax;
 }
 
 /* A detour's registers are right below the stack that it was entered with. */
