@@ -84,11 +84,11 @@ extern const u8 insn_msr_c_site[];
 	REFUSED_INSN(clauses_ldm),					\
 }
 
-/* The status: at the second level of the page table, in the domain of the vectors. */
-#define PAGE_FAULT	0x37
+/* The status: at the last level of the page table, in the domain of the vectors. */
+#define PAGE_FAULT	(IS_ENABLED(CONFIG_ARM_LPAE) ? 0x207 : 0x37)
 
-/* A fault at the first level: nothing is near. */
+/* A fault at the level before: nothing is near. */
 #define OTHER_FAULT	((const long *)0xfc000000)
-#define OTHER_TRAP	5
+#define OTHER_TRAP	(IS_ENABLED(CONFIG_ARM_LPAE) ? 0x206 : 5)
 
 #endif

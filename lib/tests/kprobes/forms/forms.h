@@ -7,6 +7,7 @@
  * FORMS_DISTANCE	how far that has to be below who calls forms_run()
  * FORMS_POSITIONS	of a probe to a form
  * FORMS_PERCPU		memory of the CPU's own that a form may use
+ * FORMS_NESTED(form)	can this be run from this state in a handler?
  * FORMS_JUMPS		are forms run with jumps, too?
  * FORMS_JUMPS_LEAST	how many of them must be jumps then
  * FORMS_TRAP		how far behind a probe handlers are shown the address

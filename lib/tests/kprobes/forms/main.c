@@ -10,6 +10,8 @@
  *	pre		with a probe that has no handler after it, so that
  *			nothing is called after the instruction
  *	post		with one that has, so that the instruction comes back
+ *	nested		with that one, in a handler of another probe, where hits are
+ *			missed; not on each architecture
  *	disabled	with that one disabled
  *	jump		with one that has no handler after it, and has become a
  *			jump if it can
@@ -27,10 +29,10 @@
 #include <linux/string.h>
 #include "trial.h"
 
-enum way { BARE, AGAIN, PRE, POST, DISABLED, JUMP };
+enum way { BARE, AGAIN, PRE, POST, NESTED, DISABLED, JUMP };
 
 static const char * const way_names[] = {
-	"bare", "bare again", "pre", "post", "disabled", "jump",
+	"bare", "bare again", "pre", "post", "nested", "disabled", "jump",
 };
 
 /* What the handlers saw. */
@@ -69,14 +71,15 @@ static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 {
 	const struct form *form = trial->form;
 	unsigned long ip = (unsigned long)form_site(form, FORMS_FIRST) + FORMS_TRAP;
-	int pre = is_armed(trial, way) ? hits(form, FORMS_FIRST, &there) : 0;
+	int times = is_armed(trial, way) ? hits(form, FORMS_FIRST, &there) : 0;
+	int pre = way == NESTED ? 0 : times;
 	int post = trial->probe.post_handler && !has_faulted(trial) ? pre : 0;
 
 	if (seen.pre != pre || seen.post != post)
 		return tell(what,
 			    "handlers ran %d and %d times, not %d and %d",
 			    seen.pre, seen.post, pre, post);
-	if (trial->probe.nmissed)
+	if (trial->probe.nmissed != times - pre)
 		return tell(what, "%lu hits missed", trial->probe.nmissed);
 	if (!pre)
 		return false;
@@ -93,6 +96,18 @@ static void run(const struct form *form)
 	run_form(form);
 }
 
+static const struct form *inner;
+static noinline void call_outer(void)
+{
+	barrier();
+}
+
+static int run_inner(struct kprobe *p, struct pt_regs *regs)
+{
+	run(inner);
+	return 0;
+}
+
 /* Runs a form from one state in one way; only its first fault is kept. */
 static void run_trial(struct trial *trial, struct outcome *bare, int number,
 		      enum way way)
@@ -103,7 +118,12 @@ static void run_trial(struct trial *trial, struct outcome *bare, int number,
 	trial->bare = bare;
 	if (is_armed(trial, way))
 		find_state_at(trial->form, &there);
-	run(trial->form);
+	trial->probe.nmissed = 0;
+	inner = trial->form;
+	if (way == NESTED)
+		call_outer();
+	else
+		run(inner);
 	if (way == BARE) {
 		*bare = output;
 		return;
@@ -136,7 +156,8 @@ static void run_all(struct trial *trials, int count, struct outcome *bare,
 		make_input(number);
 		for (i = 0; i < count; i++)
 			if (!trials[i].form->refused &&
-			    (trials[i].probe.addr || way < PRE))
+			    (trials[i].probe.addr || way < PRE) &&
+			    (way != NESTED || FORMS_NESTED(trials[i].form)))
 				run_trial(&trials[i], &bare[number * count + i],
 					  number, way);
 	}
@@ -251,6 +272,9 @@ static void make_jumps(struct kunit *test, struct kprobe **armed, u32 *traps,
 static void run_ways(struct kunit *test, struct trial *trials, int count,
 		     struct outcome *bare, struct kprobe **armed, u32 *traps)
 {
+	struct kprobe outer = {
+		.addr = (kprobe_opcode_t *)call_outer, .pre_handler = run_inner
+	};
 	int n, i;
 
 	run_all(trials, count, bare, BARE);
@@ -260,6 +284,9 @@ static void run_ways(struct kunit *test, struct trial *trials, int count,
 	unregister_kprobes(armed, n);
 	n = arm_all(trials, count, armed, POST);
 	run_all(trials, count, bare, POST);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&outer), 0);
+	run_all(trials, count, bare, NESTED);
+	unregister_kprobe(&outer);
 	for (i = 0; i < n; i += FORMS_DISABLED_EACH)
 		disable_kprobe(armed[i]);
 	run_all(trials, count, bare, DISABLED);

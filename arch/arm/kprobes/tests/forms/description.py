@@ -5,8 +5,7 @@ A form is an instruction with operands, and what its registers hold: see enum
 contents in state.c. Registers that are not named hold any numbers; sp points into
 the part of the stack that is compared. The classes of ../../isa/a32_table.rs that can
 be probed are there, with several choices of operands, and one of each kind with each
-condition; but not what a Cortex-A15 lacks or does not execute in the kernel without
-VFP.
+condition; but not what a Cortex-A15 lacks.
 """
 
 from dataclasses import dataclass, field
@@ -35,6 +34,8 @@ class Form:
     before: tuple = ()
     table: tuple = ()
     behind: tuple = ()
+    # Where it leads.
+    landing: tuple = ('b forms_taken',)
 
 
 def _with(condition, text):
@@ -56,6 +57,14 @@ _OPERANDS = ['#0x5a', '#0xff000000', '{m}', '{m}, lsl #3', '{m}, lsr #32', '{m},
 _SHIFTED = ['{m}, lsl {s}', '{m}, lsr {s}', '{m}, asr {s}', '{m}, ror {s}']
 _REGISTERS = [('r2', 'r3', 'r4', 'r5'), ('r4', 'r4', 'r4', 'r4'), ('ip', 'r0', 'lr', 'r9')]
 _THREE = 'and eor sub rsb add adc sbc rsc orr bic'.split()
+
+
+def for_users(*texts):
+    """TEXTS of loads and stores with user rights, to which state.c opens the memory."""
+    for form in in_turn([text.format(name) for text in texts for name in (
+            'ldr', 'str', 'ldrb', 'strb', 'ldrh', 'strh', 'ldrsb', 'ldrsh')]):
+        form.flags = ('FORM_FOR_USERS',)
+        yield form
 
 
 def _compute():
@@ -135,9 +144,6 @@ def _transfer():
         for mode in modes + shifted * (name in ('ldr', 'str', 'ldrb', 'strb')):
             texts += [f'{name}? r2, r3, {mode}' if name[-1] == 'd' else f'{name}? r2, {mode}']
     texts += [f'{name}? ip, [ip, #4]' for name in ('ldr', 'str', 'ldrb', 'strh', 'ldrsh')]
-    # With user rights, to which state.c opens the kernel's memory.
-    texts += [f'{name}t? r2, [ip], {by}' for name in (
-        'ldr', 'str', 'ldrb', 'strb', 'ldrh', 'strh', 'ldrsb', 'ldrsh') for by in ('#8', 'fp')]
     texts += ['swp? r2, r3, [ip]', 'swpb? r2, r3, [ip]']
     texts += [f'{name}? r2, [pc, #{at}]' for name in ('ldr', 'ldrb', 'ldrh', 'ldrsb', 'ldrsh')
               for at in (0, 4, -20)]
@@ -145,6 +151,7 @@ def _transfer():
               'ldrd? r2, r3, [pc, r11]', 'ldr? r2, [pc, -r11, lsl #1]', 'str? pc, [ip]',
               'str? pc, [ip, #8]!', 'str? pc, [ip], fp', 'str? pc, [ip, fp, lsl #1]']
     yield from in_turn(texts)
+    yield from for_users('{}t? r2, [ip], #8', '{}t? r2, [ip], fp')
     yield from in_turn(['ldr? pc, [ip]', 'ldr? pc, [ip, #4]', 'ldr? pc, [ip, #-4]!',
                         'ldr? pc, [ip], #4', 'ldr? pc, [ip, r11]', 'ldr? pc, [ip, -r11]!',
                         'ldr? pc, [ip], r11, lsl #1'], {12: 'POINTER', 11: 'INDEX'})
@@ -210,6 +217,22 @@ def _branches():
             for backward in (False, True):
                 yield Form(_with(condition, f'{name}? TAKEN'), held, condition, backward=backward)
     yield from in_turn(['bx? r4', 'blx? r4', 'bx? lr', 'blx? lr'], {4: 'TARGET', 14: 'TARGET'})
+    yield Form('blx TAKEN', landing=('.thumb', 'bx pc', 'nop', '.arm', 'b forms_taken'))
+
+
+def _vfp():
+    """VFP and Advanced SIMD, whose registers state.c loads and stores."""
+    for form in in_turn([
+        'vldr? d3, [ip, #8]', 'vstr? s5, [ip, #-4]', 'vldm? ip, {d0 - d3}', 'vstm? ip!, {s2 - s5}',
+        'vldmdb? ip!, {d18}', 'vpush? {d8}', 'vpop? {d9}', 'vadd?.f64 d0, d1, d2',
+        'vdiv?.f32 s0, s1, s2', 'vcmp?.f32 s1, s2', 'vcvt?.s32.f32 s0, s1', 'vmov? s3, r2',
+        'vmov? r2, s3', 'vmov? r2, r3, d4', 'vmov? d4, r2, r3', 'vmov?.32 r2, d4[1]',
+        'vdup?.32 q8, r2', 'vmrs? r2, fpscr', 'vmrs? apsr_nzcv, fpscr', 'vmrs? r2, fpsid',
+        'vmsr? fpscr, r4', 'vadd.i32 q0, q1, q2', 'vmul.f32 q8, q1, q2', 'vmov.i8 d3, #0x5a',
+        'vld1.32 {d0}, [ip]', 'vst1.32 {d2}, [ip]!', 'vld2.8 {d20, d21}, [ip], fp'],
+            {4: 'PSR', **HELD}):
+        form.flags = ('FORM_VFP',)
+        yield form
 
 
 def _conditions():
@@ -236,7 +259,7 @@ def _refused():
                  'mcr p15, 0, r2, c12, c0, 0', 'mcr p15, 0, r2, c13, c0, 3',
                  'mcr p15, 0, r2, c13, c0, 4', 'msr spsr_fsxc, #0', 'stmia ip, {r2, pc}^', 'eret',
                  'bxj r4', 'strex r2, r3, [ip]', 'strexbeq r2, r3, [ip]', 'strexh r2, r3, [ip]',
-                 'strexd r0, r2, r3, [ip]',
+                 'strexd r0, r2, r3, [ip]', 'vldr d3, [pc, #-24]', '.inst 0xe1000010',
                  # Undefined: media, coprocessor 0, CDP, and MCR2 of coprocessor 15.
                  '.inst 0xe6000f10', '.inst 0xe6100fb0', '.inst 0xe6500fd0', '.inst 0xe6900070',
                  '.inst 0xed8d0001', '.inst 0xee100010', '.inst 0xeeffffef', '.inst 0xfe000f10'):
@@ -260,8 +283,8 @@ def in_groups(producers):
     return named
 
 
-GROUPS = (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _branches, _conditions,
-          _refused)
+GROUPS = (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _vfp, _branches,
+          _conditions, _refused)
 
 
 def groups():

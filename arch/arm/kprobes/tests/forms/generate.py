@@ -20,7 +20,8 @@ from table import distances, function, functions, name_lines, numbered, print_ta
 
 def _place(number, form):
     """The stub of FORM."""
-    landing = ['.Ltaken@:', '\tb forms_taken']
+    # The other instruction set may be there.
+    landing = ['\t.balign 4', '.Ltaken@:', *(f'\t{line}' for line in form.landing)]
     lines = landing[:] if form.backward else []
     lines += ['.Lstub@:', '\tmovw ip, #:lower16:forms_ip', '\tmovt ip, #:upper16:forms_ip',
               '\tldr ip, [ip]', *form.before, '.Lsite@:',
@@ -54,7 +55,7 @@ def main():
           '\t.arch armv7-a')
     for extension in ('idiv', 'mp', 'virt', 'sec'):
         print(f'\t.arch_extension {extension}')
-    print('\t.text', '\t.thumb' if is_thumb else '\t.arm', sep='\n')
+    print('\t.fpu neon', '\t.text', '\t.thumb' if is_thumb else '\t.arm', sep='\n')
     print('\n'.join(function(forms, _place) for forms in functions(groups)))
     print_table(groups, _row, '.long')
 

@@ -8,6 +8,7 @@
 #include <linux/ptrace.h>
 #include <linux/string.h>
 #include <asm/domain.h>
+#include <asm/neon.h>
 #include <asm/opcodes.h>
 #include "trial.h"
 
@@ -49,6 +50,8 @@ void make_state(struct rnd_state *rnd, int number)
 	input.flags |= prandom_u32_state(rnd) & GE_BITS;
 	for (i = 0; i < ARRAY_SIZE(input.stack); i++)
 		input.stack[i] = some_number(rnd);
+	for (i = 0; i < ARRAY_SIZE(input.vfp) - 1; i++)
+		input.vfp[i] = some_number(rnd);
 }
 
 static u32 content(const struct form *form, int number)
@@ -99,18 +102,33 @@ void run_form(const struct form *form)
 /* The kernel's memory is open to instructions that have the rights of a user. */
 void enter(void (*stub)(void))
 {
+	const u64 *from = input.vfp;
+	u64 *to = output.state.vfp;
 	unsigned int domains;
 
 	guard(preempt)();
 	domains = get_domain();
 	set_domain(domains | domain_val(DOMAIN_KERNEL, MANAGER));
+	if (irqs_disabled()) {
+		forms_run(&input, &output.state, stub);
+		memcpy(to, from, sizeof(input.vfp));
+		set_domain(domains);
+		return;
+	}
+	kernel_neon_begin();
+	asm volatile(".fpu neon\n vldmia %0!, {d0-d15}\n vldmia %0!, {d16-d31}\n"
+		     "vmsr fpscr, %1" : "+r" (from) : "r" (0) : "memory");
 	forms_run(&input, &output.state, stub);
+	asm volatile(".fpu neon\n vstmia %0!, {d0-d15}\n vstmia %0!, {d16-d31}\n"
+		     "vmrs r3, fpscr\n str r3, [%0]" : "+r" (to) : : "r3", "memory");
+	kernel_neon_end();
 	set_domain(domains);
 }
 
 bool cpu_lacks(const struct form *form)
 {
-	return false;
+	/* Domains open nothing there. */
+	return IS_ENABLED(CONFIG_ARM_LPAE) && form->flags & FORM_FOR_USERS;
 }
 
 bool has_faulted(const struct trial *trial)
@@ -129,6 +147,8 @@ bool rest_differs(const struct trial *trial, char *what)
 
 	if (at >= 0)
 		return tell(what, "stack[%d] differs", at - FORMS_BELOW);
+	if (memcmp(bare->vfp, now->vfp, sizeof(now->vfp)))
+		return tell(what, "registers of VFP differ");
 	return false;
 }
 

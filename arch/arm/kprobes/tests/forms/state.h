@@ -22,8 +22,15 @@
 #define FORM_KILLS_C		0
 /* Each word of its part of the stack is where a branch is to lead. */
 #define FORM_STACK_LEADS	0x10000
+/* It loads or stores with the rights of a user. */
+#define FORM_FOR_USERS		0x20000
+/* Of VFP, or Advanced SIMD. */
+#define FORM_VFP		0x40000
 
 #define FORMS_PERCPU		0
+/* Handlers run with interrupts off; kernel_neon_begin() wants them on. */
+#define FORMS_NESTED(form)						\
+	(input.flags & PSR_I_BIT && !((form)->flags & FORM_VFP))
 #define FORMS_POSITIONS		1
 #define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
 #define FORMS_JUMPS_LEAST	3680
@@ -41,6 +48,7 @@ struct forms_state {
 	u64 flags;	/* CPSR */
 	u64 where;
 	u32 stack[FORMS_STACK / 4];
+	u64 vfp[33];	/* the last is FPSCR */
 };
 
 struct form_of_arch {

@@ -7,7 +7,7 @@ t32_table.rs that can be probed are there.
 
 import re
 
-from description import CONDITIONS, GROUPS, HELD, Form, in_groups, in_turn
+from description import CONDITIONS, GROUPS, HELD, Form, for_users, in_groups, in_turn
 
 _LACKS = re.compile('|'.join((
     'rsc', '(mul|mla|umull|umlal|smull|smlal)s', 'swp', r'(ldr|str)\w*t\w* .*\[ip\], ',
@@ -60,16 +60,17 @@ def _wide():
     """Instructions of 32 bits that A32 lacks."""
     yield from _blocks(in_turn([
         'orn? r2, r3, r4, lsl #5', 'orns? r2, r3, #0xff00', 'addw? r2, r3, #0xabc',
-        'subw? r2, r3, #0xabc', 'addw? r2, sp, #0x10', 'add?.w r2, r3, #0x5a005a', *(
-            f'{name}t? r2, [ip, #8]' for name in (
-                'ldr', 'str', 'ldrb', 'strb', 'ldrh', 'strh', 'ldrsb', 'ldrsh'))]))
+        'subw? r2, r3, #0xabc', 'addw? r2, sp, #0x10', 'add?.w r2, r3, #0x5a005a', 'cpsie.w i',
+        'cpsid.w i', 'wfe.w', 'pld [pc, #-8]', 'pld [ip, #-8]']))
+    yield from _blocks(for_users('{}t? r2, [ip, #8]'))
 
 
 def _pc():
     """What reads PC, or writes it."""
     yield from _blocks(in_turn([
         'mov?.n r2, pc', 'mov?.n lr, pc', 'add?.n r2, pc', 'add?.n lr, pc', 'add?.n r2, pc, #8',
-        'addw? r2, pc, #7', 'subw? r2, pc, #9', 'ldr?.n r2, [pc, #8]']))
+        'addw? r2, pc, #7', 'subw? r2, pc, #9', 'ldr?.n r2, [pc, #8]', '.inst.n 0xa202',
+        'ldrd? r2, r3, [pc, #8]']))
     yield from _blocks(in_turn(['mov?.n pc, r4', 'bx? r4', 'blx? r4', 'bx? lr', 'blx? lr'],
                                {4: 'TARGET', 14: 'TARGET'}))
     for name, size in (('tbb [pc, r4]', '.byte'), ('tbh [pc, r4, lsl #1]', '.short')):
@@ -85,12 +86,13 @@ def _branches():
             for condition, suffix in enumerate(CONDITIONS):
                 yield Form(f'b{suffix}{width} TAKEN', condition=condition, backward=backward)
         yield Form('bl TAKEN', backward=backward)
+        yield Form('blx TAKEN', backward=backward,
+                   landing=('.arm', 'ldr pc, 1f', '1: .long forms_taken', '.thumb'))
         for name in ('b', 'bl'):
             yield Form(f'{name}ne TAKEN', condition=1, backward=backward, before=('it ne',))
     for name in ('cbz', 'cbnz'):
         for content in ('ZERO', 'INDEX'):
-            yield Form(f'{name} r{4 if content == "ZERO" else 5}, TAKEN',
-                       {4: 'ZERO', 5: 'INDEX'})
+            yield Form(f'{name} r{4 if content == "ZERO" else 5}, TAKEN', {4: 'ZERO', 5: 'INDEX'})
 
 
 _IN_BLOCKS = ('mov{}.w r2, r3', 'add{}.n r2, r3', 'ldr{}.n r2, [pc, #8]', 'cmp{}.n r2, r3',
@@ -119,7 +121,10 @@ def _refused():
     for text in ('svc #0', 'bkpt #0', 'udf #1', 'udf.w #1', 'hvc #0', 'smc #0', 'subs pc, lr, #4',
                  'mrs r2, spsr', 'msr spsr_f, r2', 'setend be', 'rfeia ip', 'srsdb sp!, #0x13',
                  'cps #0x13', 'mcr p15, 0, r2, c1, c0, 0', 'mcr p15, 0, r2, c13, c0, 4', 'bxj r4',
-                 'strex r2, r3, [ip]', 'strexb r2, r3, [ip]', 'strexd r0, r2, r3, [ip]'):
+                 'strex r2, r3, [ip]', 'strexb r2, r3, [ip]', 'strexd r0, r2, r3, [ip]',
+                 'mcr p15, 0, r2, c12, c0, 0', 'mcr p15, 0, r2, c13, c0, 3', 'vldr d3, [pc, #24]',
+                 'rfedb ip', '.inst.n 0xba80', '.inst.w 0xf78f8001', '.inst.w 0xed8d0001',
+                 '.inst.w 0xeeffffef', '.inst.w 0xfe000f10', '.inst.w 0xf7908000'):
         yield Form(text, refused='EINVAL', alone=True)
 
 

@@ -127,8 +127,7 @@ MODES = [
 
 def _modes(start=0):
     """The modes, over and over."""
-    return itertools.cycle(MODES[start % len(MODES):]
-                           + MODES[:start % len(MODES)])
+    return itertools.cycle(MODES[start % len(MODES):] + MODES[:start % len(MODES)])
 
 
 def _mem(modes, text, **more):
@@ -143,13 +142,11 @@ def _cycle(size):
 
 def _fits(register, operand):
     """AH and its like have no encoding with REX."""
-    return not (register in ('ah', 'ch', 'dh')
-                and any(f'r{n}' in operand for n in range(8, 16)))
+    return not (register in ('ah', 'ch', 'dh') and any(f'r{n}' in operand for n in range(8, 16)))
 
 
 def _immediate(size):
-    return {'b': '$0x5a', 'w': '$0x5aa5', 'l': '$0x12345678',
-            'q': '$-0x12345678'}[size]
+    return {'b': '$0x5a', 'w': '$0x5aa5', 'l': '$0x12345678', 'q': '$-0x12345678'}[size]
 
 
 def _binary(name, sizes=SIZES, start=0):
@@ -221,15 +218,11 @@ def mov():
             '{n} %{r[0]}, %{r[3]}',
             *(f'{{n}} {{i}}, %{register}' for register in REGISTERS[size]),
             *['{n} {i}, {m}'] * 4), modes)
-        yield from _rows('movabs', size, ('{n} S+8, %{r[0]}',
-                                          '{n} %{r[0]}, S+16'))
-    yield from _forms('movabsq $0x123456789abcdef0, %r9 | '
-                      'movabsq $forms_astray, %rdx')
+        yield from _rows('movabs', size, ('{n} S+8, %{r[0]}', '{n} %{r[0]}, S+16'))
+    yield from _forms('movabsq $0x123456789abcdef0, %r9 | movabsq $forms_astray, %rdx')
     for segment in ('es', 'cs', 'ss', 'ds', 'fs', 'gs'):
-        yield from _forms(f'movl %{segment}, %ecx | '
-                          f'movw %{segment}, 8(%rbx) : {_S}')
-    yield from _forms('movl %eax, %ds : movl $0, %eax | '
-                      'movw 8(%rsp), %es : pushq $0; pushq $0')
+        yield from _forms(f'movl %{segment}, %ecx | movw %{segment}, 8(%rbx) : {_S}')
+    yield from _forms('movl %eax, %ds : movl $0, %eax | movw 8(%rsp), %es : pushq $0; pushq $0')
     for size in 'wlq':
         register = REGISTERS[size][0]
         for operand, setup in itertools.islice(modes, 3):
@@ -250,8 +243,7 @@ def lea():
                 operand = '0x12345678'
             if '%gs' not in operand:
                 yield Form(f'lea{size} {operand}, %{next(registers)}', setup)
-    for operand in ('(%ebx)', '8(%ebx,%esi,4)', 'S(%eip)', '-9(%r12d)',
-                    '4(%r8d,%r15d,2)'):
+    for operand in ('(%ebx)', '8(%ebx,%esi,4)', 'S(%eip)', '-9(%r12d)', '4(%r8d,%r15d,2)'):
         yield from _forms(f'leaq {operand}, %rax | leal {operand}, %ecx')
     for distance in ('0x40000000', '-0x40000000', '0x7f000000', '-1', '0'):
         yield Form(f'leaq {distance}(%rip), %rdx')
@@ -296,8 +288,7 @@ def conditional_set_and_move():
         yield from _forms(f'set{condition} %dl | set{condition} %r10b')
         yield _mem(modes, f'set{condition} {{}}')
         yield from _rows(move, 'wlq', ('{n} %{r[0]}, %{r[3]}',))
-        yield from _rows(move, itertools.islice(sizes, 2),
-                         ('{n} {m}, %{r[1]}',), modes)
+        yield from _rows(move, itertools.islice(sizes, 2), ('{n} {m}, %{r[1]}',), modes)
 
 
 @group
@@ -336,8 +327,7 @@ def shifts():
 @group
 def multiply_and_divide():
     modes = _modes(19)
-    yield from _rows('mul imul', SIZES, ('{n} %{r[1]}', '{n} {m}', '{n} {m}'),
-                     modes)
+    yield from _rows('mul imul', SIZES, ('{n} %{r[1]}', '{n} {m}', '{n} {m}'), modes)
     yield from _rows('imul', 'wlq', (
         '{n} %{r[0]}, %{r[3]}',
         '{n} $3, %{r[1]}, %{r[2]}', '{n} $3, {m}, %{r[2]}',
@@ -357,8 +347,7 @@ def multiply_and_divide():
             ('adcx', '', ', %r10{0}', 'X86_FEATURE_ADX'),
             ('adox', '', ', %r10{0}', 'X86_FEATURE_ADX'),
             ('rorx', '$9, ', ', %{1}', 'X86_FEATURE_BMI2')):
-        for size, one, *others in (('l', 'ecx', 'd', 'r11d'),
-                                   ('q', 'rcx', '', 'r15')):
+        for size, one, *others in (('l', 'ecx', 'd', 'r11d'), ('q', 'rcx', '', 'r15')):
             text = f'{name}{size} {first}{{}}{rest.format(*others)}'
             yield Form(text.format(f'%{one}'), feature=feature)
             yield _mem(modes, text, feature=feature)
@@ -412,11 +401,9 @@ def repeated_strings():
     yield from _strings('repe', ('scas', 'cmps'), (0, 9))
     yield from _strings('repne', ('scas', 'cmps'), (0, 9))
     same = 'leaq S(%rip), %rsi; leaq S(%rip), %rdi; movl $12, %ecx'
-    yield from _rows('cmps', SIZES, (f'repe {{n}} : {same} = '
-                                     'repe {n}, equal',))
+    yield from _rows('cmps', SIZES, (f'repe {{n}} : {same} = ' 'repe {n}, equal',))
     # A port that nothing listens at.
-    port = ('leaq S(%rip), %rsi', 'leaq S+96(%rip), %rdi',
-            'movl $0x80, %edx', 'movl $3, %ecx')
+    port = ('leaq S(%rip), %rsi', 'leaq S+96(%rip), %rdi', 'movl $0x80, %edx', 'movl $3, %ecx')
     yield from _forms('insb | rep insb | insw | rep insw | insl | rep insl | '
                       'outsb | rep outsb | outsw | rep outsw | '
                       'outsl | rep outsl', port)
@@ -471,21 +458,17 @@ def jcc_with_prefixes():
 
 @group
 def direct_jumps_and_calls():
-    kinds = (('0xeb', 1, 'jmp short'), ('0xe9', 4, 'jmp near'),
-             ('0xe8', 4, 'call'))
+    kinds = (('0xeb', 1, 'jmp short'), ('0xe9', 4, 'jmp near'), ('0xe8', 4, 'call'))
     for backward, way in ((False, 'forward'), (True, 'backward')):
         for opcode, size, name in kinds:
-            yield Form(jump_bytes(opcode, size=size), backward=backward,
-                       name=f'{name} {way}')
+            yield Form(jump_bytes(opcode, size=size), backward=backward, name=f'{name} {way}')
     for opcode, name in (('0xe9', 'jmp'), ('0xe8', 'call')):
-        yield Form(jump_bytes(opcode, 'forms_taken'), to='forms_taken',
-                   name=f'{name} far off')
+        yield Form(jump_bytes(opcode, 'forms_taken'), to='forms_taken', name=f'{name} far off')
     yield from _forms('.byte 0xe8, 0, 0, 0, 0 = call of what follows | '
                       '.byte 0xeb, 0 = jmp to what follows')
     for prefix in ('0x2e', '0x3e', '0xf2', '0x48'):
         for opcode, size, name in kinds:
-            yield Form(jump_bytes(f'{prefix}, {opcode}', size=size),
-                       name=f'{prefix} {name}')
+            yield Form(jump_bytes(f'{prefix}, {opcode}', size=size), name=f'{prefix} {name}')
 
 
 @group
@@ -505,8 +488,7 @@ def branches_in_regions():
                        follow=(between, '.Lover@:', 'notq %r11'),
                        flags=followed, name=f'{opcode:#x} over {between}')
     for opcode in (0x74, 0x75, 0x72, 0x73):
-        yield Form(f'.byte {opcode:#x}, 0',
-                   name=f'{opcode:#x} to what follows')
+        yield Form(f'.byte {opcode:#x}, 0', name=f'{opcode:#x} to what follows')
     # One after the other; both lead away.
     for one, other in ((0x74, 0x72), (0x75, 0x73), (0x78, 0xeb)):
         yield Form(jump_bytes(f'{one:#x}', size=1),
@@ -514,8 +496,7 @@ def branches_in_regions():
                            '.Lbehind@:'),
                    flags=followed, name=f'{one:#x}, {other:#x}')
     # Whoever is called sees where it returns to, and does.
-    for text, called in (('call .Lcallee@', 'call'),
-                         ('.byte 0x2e; call .Lcallee@', '0x2e call')):
+    for text, called in (('call .Lcallee@', 'call'), ('.byte 0x2e; call .Lcallee@', '0x2e call')):
         yield Form(text, flags=followed,
                    callee=('.Lcallee@:', 'movq (%rsp), %rax', '.byte 0xc3'),
                    name=f'{called} of what returns')
@@ -610,8 +591,7 @@ def compare_and_exchange():
         f'{{n}} %{{r[1]}}, (%rbx) : {_S}; movq (%rbx), %rax = {{n}}, equal'),
                      _modes(4))
     for prefix in ('', 'lock '):
-        for name, width, letter in (('cmpxchg8b', 4, 'e'),
-                                    ('cmpxchg16b', 8, 'r')):
+        for name, width, letter in (('cmpxchg8b', 4, 'e'), ('cmpxchg16b', 8, 'r')):
             yield from _forms(f'''
                 {prefix}{name} S+16(%rip) |
                 {prefix}{name} (%rbx) : {_S}; mov (%rbx), %{letter}ax;
@@ -644,8 +624,7 @@ def nothing():
 def cpu():
     ax, cx, dx = 1, 2, 4
     for leaf in (0, 1, 7, 0x80000001):
-        yield from _forms(f'cpuid : movl ${leaf:#x}, %eax; movl $0, %ecx = '
-                          f'cpuid of {leaf:#x}')
+        yield from _forms(f'cpuid : movl ${leaf:#x}, %eax; movl $0, %ecx = cpuid of {leaf:#x}')
     yield Form('rdtsc', flags=(str(ax | dx),))
     for text, loose, feature in (('rdtscp', ax | dx | cx, 'RDTSCP'),
                                  ('rdrand %rax', ax, 'RDRAND'),
@@ -657,8 +636,7 @@ def cpu():
         loose = (str(cx),) if register in ('cr2', 'cr3') else ()
         yield Form(f'movq %{register}, %rcx', flags=loose)
         if register not in ('cr2', 'dr6'):
-            yield Form(f'movq %rcx, %{register}',
-                       (f'movq %{register}, %rcx',), flags=loose)
+            yield Form(f'movq %rcx, %{register}', (f'movq %{register}, %rcx',), flags=loose)
     yield from _forms('''
         clts | smswq %rax | sldtq %rax | strq %rax | sgdt S(%rip) |
         sidt S(%rip) | smsww S+4(%rip) | strw S+8(%rip) |
@@ -688,8 +666,7 @@ _LONG = '0xc7, 0x84, 0x24, 8, 0, 0, 0, 0x78, 0x56, 0x34, 0x12'
 def long_instructions():
     """As long as they may be, 13 bytes and less with prefixes of no use."""
     for number in (0, 1, 2):
-        yield Form('.byte ' + '0x3e, ' * number + _LONG,
-                   name=f'movl of {11 + number} bytes')
+        yield Form('.byte ' + '0x3e, ' * number + _LONG, name=f'movl of {11 + number} bytes')
 
 
 @group
@@ -703,8 +680,7 @@ def longest_instructions():
         yield Form('.byte ' + '0x66, ' * (number - 2) + '0x89, 0xc8',
                    name=f'movw of {number} bytes', flags=flags[number])
     rip = '0xc7, 0x05; .long S - {next}, 0x12345678'
-    yield Form('.byte 0x3e, 0x3e, 0x3e, ' + rip,
-               name='movl of 13 bytes, by rip')
+    yield Form('.byte 0x3e, 0x3e, 0x3e, ' + rip, name='movl of 13 bytes, by rip')
     for number in (14, 15):
         yield Form('.byte ' + '0x3e, ' * (number - 11) + '0x48, ' + rip,
                    name=f'movq of {number} bytes, by rip',
@@ -735,8 +711,7 @@ def fixed_up_page_faults():
 @group
 def fixups_not_needed():
     for operand, setup in MODES[::3]:
-        yield from _forms(f'movq {operand}, %rax | movl %ecx, {operand}',
-                          setup, fixup=True)
+        yield from _forms(f'movq {operand}, %rax | movl %ecx, {operand}', setup, fixup=True)
     yield from (Form(form.text, form.setup, fixup=True, name=form.name)
                 for form in _strings('rep', ('movs',), (7,)))
 
@@ -745,8 +720,7 @@ def fixups_not_needed():
 def fixed_up_branches():
     for name in ('jmp', 'call'):
         for operand in ('(%rbx)', '0x40(%rbx)', '8(%rbx,%rsi,8)'):
-            yield Form(f'{name} *{operand}', _NOWHERE + (_INDEX,),
-                       flags=_FAULTS, fixup=True)
+            yield Form(f'{name} *{operand}', _NOWHERE + (_INDEX,), flags=_FAULTS, fixup=True)
         yield Form(f'{name} *(%rbx)', _NO_ADDRESS, flags=_FAULTS, fixup=True,
                    name=f'{name} *(%rbx), no address')
 
@@ -791,8 +765,7 @@ def refused():
         yield from _forms(table, refused=errno)
     for text, into in (('movl $0x12345678, %eax', 1), ('nopw 8(%rax)', 2),
                        ('vpor %xmm1, %xmm2, %xmm3', 1)):
-        yield Form(text, into=into, refused='EILSEQ',
-                   name=f'{text}, {into} bytes into it')
+        yield Form(text, into=into, refused='EILSEQ', name=f'{text}, {into} bytes into it')
 
 
 @group
@@ -806,8 +779,7 @@ def refused_though_c_takes_them():
     # Nothing at all.
     yield from _forms('.byte 0x06 | .byte 0x0f, 0x04', refused='EILSEQ')
     for next_one in ('hlt', 'mwait'):
-        yield Form('sti', follow=(next_one,), refused='EOPNOTSUPP',
-                   name=f'sti before {next_one}')
+        yield Form('sti', follow=(next_one,), refused='EOPNOTSUPP', name=f'sti before {next_one}')
 
 
 # What stands behind a vector form, so that C's taking it for a branch by an
@@ -825,10 +797,8 @@ def _vector(names, feature='0', registers='xmm', immediate='', start=0):
     for number, name in enumerate(names.split()):
         operand, setup = next(modes)
         one, two = (number + start) % 8, (number * 3 + 9) % 16
-        yield Form(f'{name} {immediate}%{registers}{one}, '
-                   f'%{registers}{two}', feature=feature)
-        yield Form(f'{name} {immediate}{operand}, %{registers}{two}', setup,
-                   feature=feature)
+        yield Form(f'{name} {immediate}%{registers}{one}, %{registers}{two}', feature=feature)
+        yield Form(f'{name} {immediate}{operand}, %{registers}{two}', setup, feature=feature)
 
 
 @group
@@ -866,22 +836,19 @@ def sse_float():
                               f'{name}{size} S+8(%rip), %xmm11')
     for name in ('cvtss2si', 'cvtsd2si', 'cvttss2si', 'cvttsd2si'):
         for register in ('ecx', 'r10'):
-            yield from _forms(f'{name} %xmm9, %{register} | '
-                              f'{name} S+8(%rip), %{register}')
+            yield from _forms(f'{name} %xmm9, %{register} | {name} S+8(%rip), %{register}')
 
 
 @group
 def sse_moves():
     for name in ('movaps', 'movups', 'movapd', 'movupd', 'movdqa', 'movdqu'):
         yield from _vector(name)
-        yield from _forms(f'{name} %xmm9, S+32(%rip) | '
-                          f'{name} %xmm1, (%rbx) : {_S}')
+        yield from _forms(f'{name} %xmm9, S+32(%rip) | {name} %xmm1, (%rbx) : {_S}')
     for name in ('movss', 'movsd', 'movq'):
         yield from _forms(f'{name} %xmm1, %xmm12 | {name} S+8(%rip), %xmm12 | '
                           f'{name} %xmm12, 8(%rbx) : {_S}')
     for name in ('movlps', 'movhps', 'movlpd', 'movhpd'):
-        yield from _forms(f'{name} S+8(%rip), %xmm2 | '
-                          f'{name} %xmm2, S+8(%rip)')
+        yield from _forms(f'{name} S+8(%rip), %xmm2 | {name} %xmm2, S+8(%rip)')
     for name in ('movntps', 'movntpd', 'movntdq'):
         yield Form(f'{name} %xmm2, S+16(%rip)')
     yield from _forms('''
@@ -919,8 +886,7 @@ def sse3_and_on():
         pinsrd $2, S(%rip), %xmm9 | pinsrq $1, %r10, %xmm9 |
         extractps $2, %xmm1, %ecx | movntdqa S(%rip), %xmm7''', feature=sse41)
     yield from _vector('pcmpgtq', sse42)
-    yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm', sse42,
-                       immediate='$2, ')
+    yield from _vector('pcmpistri pcmpistrm pcmpestri pcmpestrm', sse42, immediate='$2, ')
     for size, wide in zip(SIZES, ('edx', 'edx', 'edx', 'rdx')):
         yield from _rows('crc32', size, (f'{{n}} %{{r[1]}}, %{wide}',
                                          f'{{n}} S+8(%rip), %{wide}'),
@@ -932,8 +898,7 @@ def sse3_and_on():
             ('sha1msg1 sha1msg2 sha1nexte sha256msg1 sha256msg2 sha256rnds2',
              'SHA_NI', ''),
             ('sha1rnds4', 'SHA_NI', '$2, ')):
-        yield from _vector(names, f'X86_FEATURE_{feature}',
-                           immediate=immediate)
+        yield from _vector(names, f'X86_FEATURE_{feature}', immediate=immediate)
 
 
 @group
@@ -981,16 +946,14 @@ _AVX, _AVX2 = 'X86_FEATURE_AVX', 'X86_FEATURE_AVX2'
 
 @group
 def avx_float():
-    kinds = [('ps', 'xmm ymm'), ('pd', 'xmm ymm'), ('ss', 'xmm'),
-             ('sd', 'xmm')]
+    kinds = [('ps', 'xmm ymm'), ('pd', 'xmm ymm'), ('ss', 'xmm'), ('sd', 'xmm')]
     for kind, widths in kinds:
         yield from _vex(' '.join(f'v{name}{kind}' for name in (
             'add', 'sub', 'mul', 'div', 'min', 'max')), _AVX, widths)
     for kind in ('ps', 'pd'):
         yield from _vex(' '.join(f'v{name}{kind}' for name in (
             'and', 'andn', 'or', 'xor', 'unpckl', 'unpckh', 'addsub')), _AVX)
-        yield from _vex(f'vshuf{kind} vblend{kind}', _AVX,
-                        immediate='$0x9, ')
+        yield from _vex(f'vshuf{kind} vblend{kind}', _AVX, immediate='$0x9, ')
     yield from _vector('vsqrtps vsqrtpd vrcpps vrsqrtps vcvtdq2ps '
                        'vcvtps2dq vmovsldup vmovshdup vtestps', _AVX, 'ymm')
     # vzeroall is 77 as well, and in vex_like_branches.
@@ -1012,8 +975,7 @@ def avx_integer():
                     'vpcmpgtd vpacksswb vpackuswb vpunpcklbw vpunpckhdq '
                     'vpsllvd vpsrlvq vpshufb vphaddw vpmulhrsw vpmulld '
                     'vpminsd vpcmpeqq vpermd', _AVX2, 'ymm')
-    yield from _vex('vpalignr vpblendw vmpsadbw vpblendd', _AVX2,
-                    immediate='$0x9, ')
+    yield from _vex('vpalignr vpblendw vmpsadbw vpblendd', _AVX2, immediate='$0x9, ')
     yield from _vector('vpabsb vpabsd', _AVX2, 'ymm')
     yield from _forms('''
         vpmovmskb %ymm9, %ecx | vptest %ymm1, %ymm2 |
@@ -1063,11 +1025,9 @@ def fma():
 @group
 def bmi():
     bmi1, bmi2 = 'X86_FEATURE_BMI1', 'X86_FEATURE_BMI2'
-    for names, feature in (('andn bextr', bmi1),
-                           ('bzhi pdep pext sarx shlx shrx', bmi2)):
+    for names, feature in (('andn bextr', bmi1), ('bzhi pdep pext sarx shlx shrx', bmi2)):
         for name in names.split():
-            for one, two, three in (('%ecx', '%edx', '%r10d'),
-                                    ('%r11', '%rax', '%rcx')):
+            for one, two, three in (('%ecx', '%edx', '%r10d'), ('%r11', '%rax', '%rcx')):
                 memory = (f'S+8(%rip), {two}'
                           if name in ('andn', 'pdep', 'pext') else
                           f'{one}, S+8(%rip)')
@@ -1075,8 +1035,7 @@ def bmi():
                                   f'{name} {memory}, {three}',
                                   feature=feature)
     for name in ('blsi', 'blsr', 'blsmsk'):
-        yield from _forms(f'{name} %ecx, %edx | {name} S+8(%rip), %r10',
-                          feature=bmi1)
+        yield from _forms(f'{name} %ecx, %edx | {name} S+8(%rip), %r10', feature=bmi1)
 
 
 @group
@@ -1095,8 +1054,7 @@ def vex_like_branches():
     yield from _vex('vpsraw vpsrad', _AVX2, 'xmm')
     yield from _vex('vhaddps vhaddpd vhsubps vhsubpd', _AVX)
     # C2.
-    for kind, widths in (('ps', 'xmm ymm'), ('pd', 'xmm ymm'),
-                         ('ss', 'xmm'), ('sd', 'xmm')):
+    for kind, widths in (('ps', 'xmm ymm'), ('pd', 'xmm ymm'), ('ss', 'xmm'), ('sd', 'xmm')):
         yield from _vex(f'vcmp{kind}', _AVX, widths, '$9, ')
     # 70 to 73, whose immediate looks like a distance.
     more = {'feature': _AVX2, 'sled': _SLED}
@@ -1106,14 +1064,11 @@ def vex_like_branches():
                               f'{name} $0x1b, S+16(%rip), %{width}9', **more)
     for name in ('vpsllw', 'vpsrlw', 'vpsraw', 'vpslld', 'vpsrld', 'vpsrad',
                  'vpsllq', 'vpsrlq', 'vpslldq', 'vpsrldq'):
-        yield from _forms(f'{name} $9, %ymm1, %ymm12 | '
-                          f'{name} $9, %xmm9, %xmm2', **more)
+        yield from _forms(f'{name} $9, %ymm1, %ymm12 | {name} $9, %xmm9, %xmm2', **more)
     # 78, 79.
-    yield from _forms('vpbroadcastb %xmm1, %ymm2 | '
-                      'vpbroadcastw S(%rip), %ymm2', **more)
+    yield from _forms('vpbroadcastb %xmm1, %ymm2 | vpbroadcastw S(%rip), %ymm2', **more)
     # 9A, 9C, 9D.
-    yield from _vex('vfmsub132ps vfmsub132pd vfnmadd132ps vfnmadd132pd',
-                    'X86_FEATURE_FMA')
+    yield from _vex('vfmsub132ps vfmsub132pd vfnmadd132ps vfnmadd132pd', 'X86_FEATURE_FMA')
     yield from _vex('vfnmadd132ss vfnmadd132sd', 'X86_FEATURE_FMA', 'xmm')
 
 

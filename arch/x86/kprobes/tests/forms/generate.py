@@ -20,8 +20,7 @@ is its first instruction, its last one, and one in the middle if it is short.
 import re
 
 import description
-from table import distances, function, functions, name_lines, numbered, \
-    print_table
+from table import distances, function, functions, name_lines, numbered, print_table
 
 # By XCHG with EAX in one byte.
 _OTHERS = {'cx': 1, 'dx': 2, 'bx': 3, 'bp': 5, 'si': 6, 'di': 7}
@@ -43,8 +42,7 @@ def _around(form):
     # WRMSR is for what RDMSR has read.
     swapped = None if _named('ax', setup) or 'rdmsr' in setup else next(
         (n for name, n in _OTHERS.items() if not _named(name, setup)), None)
-    second = form.second or (f'.byte {0x90 + swapped:#x}' if swapped
-                             else 'cmc')
+    second = form.second or (f'.byte {0x90 + swapped:#x}' if swapped else 'cmc')
     return (f'notq %r{spare[0]}', second, ('cmc', f'notq %r{spare[1]}'))
 
 
@@ -75,8 +73,7 @@ def _ways_up_to(number, form):
     """What runs as FORM's stub does up to where its probes are, and ends."""
     third, second, _ = _around(form)
     lines = []
-    for name, parts in (('third', ()), ('second', (third,)),
-                        ('site', (third, second))):
+    for name, parts in (('third', ()), ('second', (third,)), ('site', (third, second))):
         lines += [f'.Lto_{name}@:', '\tENDBR']
         lines += [f'\t{line}' for line in (*form.setup, *parts)]
         lines += ['\tjmp forms_fell']
@@ -125,8 +122,7 @@ def main():
     for forms in parts:
         for number, form in forms.items():
             print(_ways_up_to(number, form))
-    print('\t.size forms_up_to, . - forms_up_to\n'
-          '\tSTACK_FRAME_NON_STANDARD forms_up_to')
+    print('\t.size forms_up_to, . - forms_up_to\n\tSTACK_FRAME_NON_STANDARD forms_up_to')
     print_table(groups, _row)
 
 

@@ -40,6 +40,7 @@
 #define FORMS_SECOND		1
 #define FORMS_THIRD		2
 #define FORMS_PERCPU		64
+#define FORMS_NESTED(form)	false
 #define FORMS_POSITIONS		3
 /* jumps.c has those. */
 #define FORMS_JUMPS		0
