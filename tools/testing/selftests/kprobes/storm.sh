@@ -58,6 +58,16 @@ files_are_read() {
 	sleep 0.5
 }
 
+# What locks and what idles is in all that goes on; arm idles without RCU.
+core_is_probed() {
+	echo "p:storm/lock _raw_spin_lock_irqsave" >$TRACING/kprobe_events
+	echo "p:storm/idle arch_cpu_idle" >>$TRACING/kprobe_events ||
+		echo "p:storm/idle tick_nohz_idle_enter" >>$TRACING/kprobe_events
+	echo 1 >$TRACING/events/storm/enable && sleep 0.2
+	echo 0 >$TRACING/events/storm/enable
+	echo >$TRACING/kprobe_events && sleep 0.5
+} 2>/dev/null
+
 switch_is_turned() {
 	echo 0 >$KPROBES/enabled
 	sleep 0.1
@@ -188,7 +198,7 @@ breakpoints_rage() {
 	rage anchored counts 60 cpus_go_and_come modules_go_and_come files_are_read
 	check no_hit_is_lost went_well $?
 	rage loose counts 40 cpus_go_and_come modules_go_and_come \
-		files_are_read switch_is_turned
+		files_are_read switch_is_turned core_is_probed
 	check nothing_is_called_late went_well $?
 }
 
@@ -199,7 +209,7 @@ others_rage() {
 	check no_hit_by_a_jump_is_lost went_well $?
 	if [ -z "$STORM_PIECEWISE" ]; then
 		rage loose counts 20 cpus_go_and_come modules_go_and_come \
-			files_are_read switch_is_turned
+			files_are_read switch_is_turned core_is_probed
 		check nothing_is_called_late went_well $?
 		rage jumps_loose jump_counts 25 cpus_go_and_come \
 			modules_go_and_come files_are_read jumps_are_switched \
