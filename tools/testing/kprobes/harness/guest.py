@@ -61,12 +61,6 @@ def _unpack_busybox(machine: arches.Arch, unpacked: Path) -> None:
     part.replace(unpacked)
 
 
-def _of_arch(built: 'kernel.Built') -> dict[str, Path]:
-    """What the architecture of BUILT has of what lib.sh may read."""
-    path = env.SELFTESTS / f'{built.arch}.sh'
-    return {'arch.sh': path} if path.exists() else {}
-
-
 def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[Path] = (),
               files: dict[str, Path] | None = None) -> Path:
     """The initramfs that runs SCRIPT (shell text); modules in /modules."""
@@ -76,7 +70,9 @@ def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[P
         job.write_text(script)
         placed = {'bin/busybox': busybox(built.machine),
                   'init': GUEST / 'init', 'lib.sh': env.SELFTESTS / 'lib.sh',
-                  'job': job, **_of_arch(built),
+                  'job': job,
+                  # What an architecture has of its own: see lib.sh.
+                  **{'arch.sh': path for path in env.SELFTESTS.glob(f'{built.arch}.sh')},
                   **{f'modules/{path.name}': path for path in modules},
                   **{inside.lstrip('/'): path
                      for inside, path in (files or {}).items()}}

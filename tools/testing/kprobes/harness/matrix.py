@@ -53,7 +53,7 @@ def _whole(arch: str, impl: str, piece: Piece) -> list[Result]:
                      if not guests.FOREIGN_EXAMPLES.search(outcome.name)]
         return outcomes + results.vanished('check-kernel kunit', outcomes, built.name)
     for _, boot in guests.boots(
-            built, guests.modules(built), states=64, cmdline=piece.cmdline,
+            built, guests.modules(built), states=piece.states, cmdline=piece.cmdline,
             says=piece.says, extra=piece.extra):
         outcomes += boot()
     return outcomes + results.vanished('check-kernel kunit guest', outcomes, built.name)

@@ -26,6 +26,7 @@ class Piece:
     cmdline: str = ''       # what it is booted with,
     says: str | None = None     # the pattern it says if it has understood that,
     extra: tuple[str, ...] = ()     # and what QEMU is told
+    states: int = 64        # that forms are run from
     seconds: int = 0        # of a storm
     piecewise: bool = False
     returns: bool = False
