@@ -88,7 +88,8 @@ unsafe impl Machine for Arm {
     /// C passes the fault status of a page fault, not the number of a trap, so there is none here.
     const FAULTS: &'static [c_uint] = &[];
 
-    /// The entries of exceptions and interrupts, and code that runs without the MMU.
+    /// The entries of exceptions and interrupts, and the identity map's code,
+    /// which runs with the MMU off.
     fn arch_blacklist() -> impl Iterator<Item = TextRange> {
         [
             blacklist::between(

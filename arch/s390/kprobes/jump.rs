@@ -14,7 +14,7 @@
 //! detour:   0  | lay  %r15,-frame(%r15)         room for the saved registers
 //!           6  | stmg %r0,%r14,gprs(%r15)
 //!          12  | brasl %r14,rust_kprobes_detour saves the rest and calls the handlers
-//!          18  | lmg  %r14,%r15,gprs(%r15)      takes the room down
+//!          18  | lmg  %r14,%r15,gprs(%r15)      drops the frame
 //!          24  | copy of the instruction
 //!          30  | jg A+6
 //!          40    A+2, the address that a breakpoint shows

@@ -67,8 +67,8 @@ unsafe impl Machine for S390 {
         exrl_targets::forget();
     }
 
-    /// The entry code of system calls, program checks and interrupts, and code with addresses of
-    /// 31 bits.
+    /// The entry code of system calls, program checks and interrupts, and code in the 31-bit
+    /// addressing mode.
     fn arch_blacklist() -> impl Iterator<Item = TextRange> {
         let entry = blacklist::between(
             &raw const bindings::__irqentry_text_start,

@@ -11,8 +11,9 @@
 //!   have slept.
 //!
 //! All of this is the hit path. It is in `.kprobes.text`, and does not allocate or lock. Besides
-//! handlers, it calls two functions that may be probed: `irq_work_queue()` and
-//! `ftrace_find_rec_direct()`. Each caller has disabled preemption, so the task stays on its CPU.
+//! handlers, it calls functions that may be probed: `irq_work_queue()`, `ftrace_find_rec_direct()`
+//! and, with KMSAN, `kmsan_unpoison_memory()`. Each caller has disabled preemption, so the task
+//! stays on its CPU.
 //!
 //! The hit side of jprobes is here and not in `jprobes`. A breakpoint and ftrace enter the handler
 //! of a jprobe in different ways, and a separate trap ends the handler, as `break_handler` did in

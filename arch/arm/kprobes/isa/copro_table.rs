@@ -14,7 +14,7 @@ use crate::prelude::Refusal::*;
 
 rows! {
     COPROCESSOR:
-    // Coprocessors 0 to 7, which are nobody's
+    // Coprocessors 0 to 7: there are none
     "xxxx_11xx_xxxx_xxxx_xxxx_0xxx_xxxx_xxxx" => Refuse(InvalidInsn),
     // LDC2, STC2, MCRR2, MRRC2, CDP2, MCR2, MRC2 of coprocessors 14 and 15
     "1111_11xx_xxxx_xxxx_xxxx_111x_xxxx_xxxx" => Refuse(InvalidInsn),

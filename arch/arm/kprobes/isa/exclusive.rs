@@ -2,9 +2,9 @@
 
 //! Finds code between an exclusive load and its store.
 //!
-//! The return from an exception clears the CPU's monitor of exclusive accesses. So with a probe
+//! The return from an exception clears the CPU's exclusive monitor. So with a probe
 //! between LDREX and STREX, the store would fail each time, and code that tries again would never
-//! end. A load opens the monitor, and code runs on, maybe over branches, to a store:
+//! end. A load sets the monitor, and code runs on, maybe over branches, to a store:
 //!
 //! ```text
 //!     1:  ldrex   r0, [r1]

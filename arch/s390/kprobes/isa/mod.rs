@@ -10,8 +10,8 @@
 //! section              per-CPU sections, in which there are no jumps
 //! ```
 //!
-//! The kernel runs with 64-bit addresses, so a branch neither reads nor changes the addressing
-//! mode. Code with other addresses, in `.amode31.text`, cannot be probed.
+//! The kernel runs in the 64-bit addressing mode, which branches neither read nor change. Code in
+//! the 31-bit mode, `.amode31.text`, cannot be probed.
 
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
