@@ -43,8 +43,7 @@ static void K6_unregistered_within_calls(struct kunit *test)
 	/* What they are known by stays. */
 	msleep(200);
 	if (IS_ENABLED(CONFIG_RUST_KPROBES))
-		KUNIT_EXPECT_EQ(test, rust_kprobes_return_pools(),
-				stores + 1);
+		KUNIT_EXPECT_EQ(test, rust_kprobes_return_pools(), stores + 1);
 	KUNIT_EXPECT_EQ(test, crowd_wakes(&crowd), 0);
 	EXPECT_STORES(test, stores);
 }

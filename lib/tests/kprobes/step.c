@@ -246,15 +246,12 @@ static void H11_text_is_restored(struct kunit *test)
 	for (const struct target *at = targets; is_target(at); at++) {
 		memcpy(before, at->site, sizeof(before));
 		PROBE_IN(probe, at->site, NO_JUMP);
-		KUNIT_EXPECT_MEMNEQ(test, before, at->site,
-				    sizeof(before));
+		KUNIT_EXPECT_MEMNEQ(test, before, at->site, sizeof(before));
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&probe.kp), 0);
-		KUNIT_EXPECT_MEMEQ(test, before, at->site,
-				   sizeof(before));
+		KUNIT_EXPECT_MEMEQ(test, before, at->site, sizeof(before));
 		KUNIT_EXPECT_EQ(test, enable_kprobe(&probe.kp), 0);
 		take_out(&probe);
-		KUNIT_EXPECT_MEMEQ(test, before, at->site,
-				   sizeof(before));
+		KUNIT_EXPECT_MEMEQ(test, before, at->site, sizeof(before));
 	}
 }
 

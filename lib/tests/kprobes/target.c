@@ -39,8 +39,7 @@ int clauses_before(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-void clauses_after(struct kprobe *kp, struct pt_regs *regs,
-		   unsigned long flags)
+void clauses_after(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 	struct counted *probe = container_of(kp, struct counted, kp);
 
