@@ -164,7 +164,7 @@ struct three {
 	struct kretprobe *batch[3];
 };
 
-static void call_with_three(struct kunit *test, struct three *three)
+static noinline void call_with_three(struct kunit *test, struct three *three)
 {
 	int n;
 
@@ -208,7 +208,7 @@ static void K4_registers_are_where_it_returns_to(struct kunit *test)
 	call_with_three(test, &three);
 	for (n = 0; n < 3; n++) {
 		KUNIT_EXPECT_TRUE(test, returns_is_in(three.all[n].ip,
-						      __func__));
+						      "call_with_three"));
 		KUNIT_EXPECT_EQ(test, three.all[n].ip + POINTER_BIT,
 				three.all[2].on_stack);
 		KUNIT_EXPECT_EQ(test, three.all[n].value, 1);
