@@ -58,14 +58,14 @@ files_are_read() {
 	sleep 0.5
 }
 
-# What locks and what idles is in all that goes on; arm idles without RCU.
+# Locks and the idle loop are hit all the time; on arm RCU does not watch there.
 core_is_probed() {
 	echo "p:storm/lock _raw_spin_lock_irqsave" >$TRACING/kprobe_events
 	echo "p:storm/idle arch_cpu_idle" >>$TRACING/kprobe_events ||
 		echo "p:storm/idle tick_nohz_idle_enter" >>$TRACING/kprobe_events
 	echo 1 >$TRACING/events/storm/enable && sleep 0.2
 	echo 0 >$TRACING/events/storm/enable
-	echo >$TRACING/kprobe_events && sleep 0.5
+	sleep 0.5 && echo >$TRACING/kprobe_events
 } 2>/dev/null
 
 switch_is_turned() {

@@ -117,15 +117,15 @@ void enter(void (*stub)(void))
 	}
 	kernel_neon_begin();
 	asm volatile(".fpu neon\n vldmia %0!, {d0-d15}\n vldmia %0!, {d16-d31}\n"
-		     "vmsr fpscr, %1" : "+r" (from) : "r" (0) : "memory");
+		     "vmsr fpscr, %1" : "+&r" (from) : "r" (0) : "memory");
 	forms_run(&input, &output.state, stub);
 	asm volatile(".fpu neon\n vstmia %0!, {d0-d15}\n vstmia %0!, {d16-d31}\n"
 		     "vmrs r3, fpscr\n str r3, [%0]" : "+r" (to) : : "r3", "memory");
 	/* Lockdep has not seen the form's interrupts go on and off. */
 	local_irq_disable();
 	local_irq_enable();
-	kernel_neon_end();
 	set_domain(domains);
+	kernel_neon_end();
 }
 
 bool cpu_lacks(const struct form *form)
