@@ -2,10 +2,10 @@
 
 //! The Arm decoders and what follows from them against LLVM and capstone.
 //!
-//! The strings are all 16-bit instructions of Thumb, those of 32 bits in built kernels, and random
-//! ones, in which many registers are PC. LLVM's words tell how an instruction has to be executed, capstone whether it
-//! uses PC. `KPROBES_FUZZ_COUNT` says how many random strings there are. [`EXPLAINED`] and
-//! [`PC_EXPLAINED`] have all differences, with their reasons.
+//! The strings are all 16-bit instructions of Thumb, and words of 32 bits: those in built kernels,
+//! and random ones with many registers that are PC. LLVM's words tell how an instruction has to be
+//! executed, capstone whether it uses PC. `KPROBES_FUZZ_COUNT` says how many random strings there
+//! are. [`EXPLAINED`] and [`PC_EXPLAINED`] have all differences, with their reasons.
 
 use super::*;
 use crate::arm::{
@@ -261,8 +261,11 @@ fn count() -> u64 {
 /// random ones, with many fields of four bits that are ones.
 fn words(step: usize, look: &mut dyn FnMut(u32)) {
     for text in corpus::sections(40) {
-        let all = text.windows(4).step_by(step);
-        all.for_each(|word| look(u32::from_le_bytes(word.try_into().expect("4 bytes"))));
+        for word in text.windows(4).step_by(step) {
+            let word = u32::from_le_bytes(word.try_into().expect("4 bytes"));
+            // The first halfword of Thumb is the high one.
+            look(word.rotate_left(if step == 2 { 16 } else { 0 }));
+        }
     }
     let mut random = Random::new();
     for _ in 0..count() {
