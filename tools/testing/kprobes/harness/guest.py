@@ -71,7 +71,7 @@ def initramfs(built: 'kernel.Built', name: str, script: str, modules: Iterable[P
         placed = {'bin/busybox': busybox(built.machine),
                   'init': GUEST / 'init', 'lib.sh': env.SELFTESTS / 'lib.sh',
                   'job': job,
-                  # What an architecture has of its own: see lib.sh.
+                  # The file of the architecture replaces defaults of lib.sh.
                   **{'arch.sh': path for path in env.SELFTESTS.glob(f'{built.arch}.sh')},
                   **{f'modules/{path.name}': path for path in modules},
                   **{inside.lstrip('/'): path

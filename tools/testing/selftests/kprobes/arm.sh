@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# What arm has beside what lib.sh says.
+# The functions and names of arm that replace those of lib.sh.
 
 ARG3=%r2

@@ -5,8 +5,8 @@ DEBUG=/sys/kernel/debug
 KPROBES=$DEBUG/kprobes
 TRACING=/sys/kernel/tracing
 count=0
-# What an architecture may have in a file of its own: the tracer's name of a third
-# argument, what kills its kernel with C, and its places that no probe may have.
+# Defaults, which a file of the architecture may replace: the tracer's name of a third
+# argument, cases that kill its kernel with C, and places there that refuse probes.
 ARG3='$arg3'
 survivals() { :; }
 bad_places() { :; }

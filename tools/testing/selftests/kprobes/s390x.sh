@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What s390x has beside what lib.sh says.
+# The functions and names of s390x that replace those of lib.sh.
 
 survivals() {
 	check H11_no_hit_is_lost_as_probes_go spared come_and_go \

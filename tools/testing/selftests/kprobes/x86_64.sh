@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What x86_64 has beside what lib.sh says.
+# The functions and names of x86_64 that replace those of lib.sh.
 
 # entered WAY WHY: such a place stays a breakpoint, and is said to, and why.
 entered() {
