@@ -59,17 +59,6 @@ pub unsafe fn text_poke(addr: *mut c_void, opcode: *const c_void, len: usize) ->
     addr
 }
 
-pub unsafe fn smp_text_poke_batch_add(
-    addr: *mut c_void,
-    _opcode: *const c_void,
-    _len: usize,
-    _emulate: *const c_void,
-) {
-    events::wrong(format!("a jump is put to {addr:?}"));
-}
-
-pub unsafe fn smp_text_poke_batch_finish() {}
-
 pub unsafe fn smp_text_poke_sync_each_cpu() {
     events::note(Event::Synchronized);
 }

@@ -35,7 +35,6 @@ pub const X86_TRAP_PF: u32 = 14;
 pub const MODULE_NAME_LEN: usize = 56;
 pub const KSYM_NAME_LEN: u32 = 512;
 pub const RUST_KPROBES_SYMBOL_LEN: u32 = 700;
-pub const execmem_type_EXECMEM_KPROBES: c_uint = 1;
 pub const module_state_MODULE_STATE_LIVE: c_uint = 0;
 pub const module_state_MODULE_STATE_COMING: c_uint = 1;
 pub const module_state_MODULE_STATE_GOING: c_uint = 2;
@@ -222,8 +221,7 @@ symbols_of_the_linker!(
     __noinstr_text_start,
     __noinstr_text_end,
     __entry_text_start,
-    __entry_text_end,
-    rust_kprobes_detour
+    __entry_text_end
 );
 pub static mut __start_kprobe_blacklist: [c_ulong; 0] = [];
 pub static mut __stop_kprobe_blacklist: [c_ulong; 0] = [];

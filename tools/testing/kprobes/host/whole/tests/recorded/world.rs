@@ -70,16 +70,6 @@ impl World {
         assert_eq!(self.story(), story);
     }
 
-    /// What CPUs see of it.
-    pub fn seen(&self) -> String {
-        let words = self.story();
-        let words = words.split(" ").filter(|word| {
-            let kinds = ["break", "mend", "sync", "jump", "tail"];
-            kinds.iter().any(|kind| word.starts_with(kind))
-        });
-        words.collect::<Vec<_>>().join(" ")
-    }
-
     fn tell(&self, event: Event) -> Option<String> {
         Some(match event {
             Event::Locked(Lock::Registry) => "lock".into(),
