@@ -255,8 +255,8 @@ atomics! {
 
 /// Read-modify-writes of numbers.
 macro_rules! fetch {
-    ($($name:ident: $value:ty, $fetch:ident;)*) => {$(
-        impl $name {
+    ($name:ident: $value:ty, $($fetch:ident)*) => {
+        impl $name {$(
             #[track_caller]
             pub(crate) fn $fetch(&self, value: $value, order: Ordering) -> $value {
                 let order = allowed(order);
@@ -267,25 +267,13 @@ macro_rules! fetch {
                     }
                 }
             }
-        }
-    )*};
-}
-macro_rules! fetch_all {
-    ($($name:ident: $value:ty;)*) => {$(
-        fetch! {
-            $name: $value, fetch_add;
-            $name: $value, fetch_sub;
-            $name: $value, fetch_and;
-            $name: $value, fetch_or;
-        }
-    )*};
+        )*}
+    };
 }
 // One of 32 bits must not wrap in a model, where it has 64.
-fetch_all! {
-    AtomicU32: u32;
-    AtomicU64: u64;
-    AtomicUsize: usize;
-}
+fetch!(AtomicU32: u32, fetch_add fetch_sub fetch_and fetch_or);
+fetch!(AtomicU64: u64, fetch_add fetch_sub fetch_and fetch_or);
+fetch!(AtomicUsize: usize, fetch_add fetch_sub fetch_and fetch_or);
 
 /// As in [`core::sync::atomic`]. One that is weakened to `Relaxed` is none.
 #[track_caller]
