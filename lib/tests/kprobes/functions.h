@@ -28,4 +28,11 @@ LABEL \name\()_site
 SYM_FUNC_END(\name)
 .endm
 
+/* The macro for the number of each function of clauses_row(). */
+.macro FOR_EACH_OF_ROW macro
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
+	\macro	\number
+	.endr
+.endm
+
 #endif

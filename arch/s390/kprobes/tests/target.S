@@ -215,7 +215,6 @@ LABEL clauses_bare_load_out
 END clauses_bare_load
 
 /* void clauses_row(void): through 20 functions of 16 moves, each 128 bytes. */
-	.altmacro
 	.macro row_function number
 	.balign	128, 0x07
 SYM_FUNC_START_LOCAL_NOALIGN(clauses_row_\number)
@@ -231,21 +230,12 @@ SYM_FUNC_END(clauses_row_\number)
 	.endm
 
 	.balign	128, 0x07
-	.globl	clauses_row_begin
-clauses_row_begin:
-	.set	index, 0
-	.rept	20
-	row_function %index
-	.set	index, index + 1
-	.endr
+LABEL clauses_row_begin
+	FOR_EACH_OF_ROW row_function
 
 FUNCTION clauses_row
 	lgr	%r5,%r14
-	.set	index, 0
-	.rept	20
-	row_call %index
-	.set	index, index + 1
-	.endr
+	FOR_EACH_OF_ROW row_call
 	br	%r5
 SYM_FUNC_END(clauses_row)
 

@@ -177,7 +177,6 @@ END clauses_call_user
  * void clauses_row(void): through 20 functions of 16 moves, each 96 bytes. Not
  * one long function, of which C would decode all for each probe.
  */
-	.altmacro
 	.macro row_function number
 	.balign	32
 SYM_FUNC_START_LOCAL_NOALIGN(clauses_row_\number)
@@ -194,21 +193,12 @@ SYM_FUNC_END(clauses_row_\number)
 	.endm
 
 	.balign	32
-	.globl	clauses_row_begin
-clauses_row_begin:
-	.set	index, 0
-	.rept	20
-	row_function %index
-	.set	index, index + 1
-	.endr
+LABEL clauses_row_begin
+	FOR_EACH_OF_ROW row_function
 
 FUNCTION clauses_row
 	subq	$8, %rsp
-	.set	index, 0
-	.rept	20
-	row_call %index
-	.set	index, index + 1
-	.endr
+	FOR_EACH_OF_ROW row_call
 	addq	$8, %rsp
 END clauses_row
 
