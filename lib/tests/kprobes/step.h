@@ -62,6 +62,15 @@ asmlinkage long clauses_bare_load(const long *from);
 extern const u8 clauses_load_site[], clauses_load_user_site[];
 extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
 
+/* A probe without handlers, with one before, or one after. */
+#define FOR_EACH_HANDLER(kind)	for (int kind = 0; kind < 3; kind++)
+#define KIND_AT(kind)							\
+	.pre_handler = (kind) == 1 ? clauses_before : NULL,		\
+	.post_handler = (kind) == 2 ? clauses_after : NULL
+
+#define EXPECT_KIND(probe, kind)					\
+	EXPECT_HITS(probe, (kind) == 1, (kind) == 2)
+
 /* No page is there. */
 #define UNMAPPED	((const long *)-4096UL)
 

@@ -9,15 +9,6 @@
 #include <linux/rcupdate.h>
 #include "step.h"
 
-/* A probe without handlers, with one before, or one after. */
-#define FOR_EACH_KIND(kind)	for (int kind = 0; kind < 3; kind++)
-#define KIND_AT(kind)							\
-	.pre_handler = (kind) == 1 ? clauses_before : NULL,		\
-	.post_handler = (kind) == 2 ? clauses_after : NULL
-
-#define EXPECT_KIND(probe, kind)					\
-	EXPECT_HITS(probe, (kind) == 1, (kind) == 2)
-
 asmlinkage long insn_exclusive(long *value);
 asmlinkage long insn_call(long value);
 asmlinkage long insn_literal(long value);
@@ -52,7 +43,7 @@ static void H5_runs_as_bare(struct kunit *test)
 	for (n = 0; n < ARRAY_SIZE(values); n++) {
 		long bare = run(of, values[n]);
 
-		FOR_EACH_KIND(kind) {
+		FOR_EACH_HANDLER(kind) {
 			PROBE_IN(probe, of->site, KIND_AT(kind));
 			KUNIT_EXPECT_EQ(test, run(of, values[n]), bare);
 			EXPECT_KIND(probe, kind);
@@ -99,7 +90,7 @@ static void H5_interrupts_are_masked_as_said(struct kunit *test)
 
 	for (off = 0; off < 2; off++) {
 		run_mask(of, off, bare);
-		FOR_EACH_KIND(kind) {
+		FOR_EACH_HANDLER(kind) {
 			PROBE_IN(probe, of->site, KIND_AT(kind));
 			on = run_mask(of, off, psr);
 			KUNIT_EXPECT_MEMEQ(test, psr, bare, sizeof(bare));
@@ -114,7 +105,7 @@ static void H5_interrupts_are_masked_as_said(struct kunit *test)
 
 static void H5_failing_condition_is_no_hit(struct kunit *test)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_HANDLER(kind) {
 		PROBE_IN(probe, insn_condition_site, KIND_AT(kind));
 		KUNIT_EXPECT_EQ(test, insn_condition(7), 7);
 		EXPECT_HITS(probe, 0, 0);

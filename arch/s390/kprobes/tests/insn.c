@@ -10,15 +10,6 @@
 #include <asm/ptrace.h>
 #include "step.h"
 
-/* A probe without handlers, with one before, or one after. */
-#define FOR_EACH_KIND(kind)	for (int kind = 0; kind < 3; kind++)
-#define KIND_AT(kind)							\
-	.pre_handler = (kind) == 1 ? clauses_before : NULL,		\
-	.post_handler = (kind) == 2 ? clauses_after : NULL
-
-#define EXPECT_KIND(probe, kind)					\
-	EXPECT_HITS(probe, (kind) == 1, (kind) == 2)
-
 static const struct {
 	void (*function)(struct clauses_masks *masks);
 	const u8 *site;
@@ -61,7 +52,7 @@ static void H5_interrupts_are_masked_as_said(struct kunit *test)
 		for (how = 0; how < 4; how++) {
 			struct clauses_masks bare = run_mask(n, how & 1, how & 2);
 
-			FOR_EACH_KIND(kind) {
+			FOR_EACH_HANDLER(kind) {
 				struct clauses_masks masks;
 
 				PROBE_IN(probe, of_mask[n].site, KIND_AT(kind));
@@ -110,7 +101,7 @@ static void H5_control_registers_are_the_tasks(struct kunit *test)
 		cases[n].run();
 		preempt_enable();
 		memcpy(bare, controls, sizeof(bare));
-		FOR_EACH_KIND(kind) {
+		FOR_EACH_HANDLER(kind) {
 			PROBE_IN(probe, cases[n].site, KIND_AT(kind));
 			preempt_disable();
 			cases[n].run();
@@ -123,7 +114,7 @@ static void H5_control_registers_are_the_tasks(struct kunit *test)
 
 static void H5_exrl_executes_its_target(struct kunit *test)
 {
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_HANDLER(kind) {
 		PROBE_IN(probe, clauses_exrl_site, KIND_AT(kind));
 		KUNIT_EXPECT_EQ(test, clauses_exrl(0x123456789abcdef0),
 				0x123456789abcdef5);
@@ -163,7 +154,7 @@ static void H8_bic_leads_to_where_the_memory_says(struct kunit *test)
 		kunit_skip(test, "this CPU has no BIC");
 	if (IS_ENABLED(CONFIG_KPROBES_C))
 		kunit_skip(test, "known: defect H8 kills the kernel");
-	FOR_EACH_KIND(kind) {
+	FOR_EACH_HANDLER(kind) {
 		PROBE_IN(probe, clauses_bic_site, KIND_AT(kind));
 		KUNIT_EXPECT_EQ(test, clauses_bic(1, &to), 6);
 		EXPECT_KIND(probe, kind);
