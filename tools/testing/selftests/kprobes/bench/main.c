@@ -20,34 +20,15 @@
 
 static struct dentry *folder;
 
-static void hits(void)
-{
-	bench_hit_rows(false, false);
-}
-
-static void optimized(void)
-{
-	bench_hit_rows(true, false);
-}
-
-static void hits_traps(void)
-{
-	bench_hit_rows(false, true);
-}
-
-static void optimized_traps(void)
-{
-	bench_hit_rows(true, true);
-}
-
 static const struct {
 	const char *name;
-	void (*run)(void);
+	void (*run)(void);	/* none: bench_hit_rows() */
+	bool optimized, traps;
 } sets[] = {
-	{ "hits",		hits },
-	{ "optimized",		optimized },
-	{ "hits-traps",		hits_traps },
-	{ "optimized-traps",	optimized_traps },
+	{ "hits" },
+	{ "optimized",		.optimized = true },
+	{ "hits-traps",		.traps = true },
+	{ "optimized-traps",	.optimized = true, .traps = true },
 	{ "scale",		bench_scale_rows },
 	{ "module",		bench_module_rows },
 	{ "vmlinux",		bench_vmlinux_rows },
@@ -70,7 +51,10 @@ static ssize_t run_write(struct file *file, const char __user *user,
 	for (i = 0; i < ARRAY_SIZE(sets); i++) {
 		if (strcmp(sets[i].name, name))
 			continue;
-		sets[i].run();
+		if (sets[i].run)
+			sets[i].run();
+		else
+			bench_hit_rows(sets[i].optimized, sets[i].traps);
 		pr_info("set=%s\n", name);
 		return length;
 	}
