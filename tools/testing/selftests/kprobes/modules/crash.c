@@ -94,7 +94,7 @@ static int on_oops(struct notifier_block *block, unsigned long what, void *data)
 
 static struct notifier_block oopses = { .notifier_call = on_oops };
 
-static void await_jump(const struct kprobe *kp)
+void await_jump(const struct kprobe *kp)
 {
 	int moments = 1000;
 

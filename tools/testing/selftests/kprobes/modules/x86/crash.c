@@ -3,7 +3,6 @@
  * The part of kprobes_crash for x86: what kills a kernel with kprobes in C there,
  * and the functions that crash.c has probed.
  */
-#include <linux/delay.h>
 #include <linux/jump_label.h>
 #include <linux/linkage.h>
 #include <linux/module.h>
@@ -153,8 +152,8 @@ static struct kprobe plain = { .symbol_name = "kprobes_way_in_plain" };
 
 static int way_in(const char *symbol, bool label)
 {
-	int err, moments = 1000;
 	long other;
+	int err;
 
 	err = register_at(symbol);
 	if (err)
@@ -164,8 +163,7 @@ static int way_in(const char *symbol, bool label)
 		unregister_kprobe(&probe);
 		return err;
 	}
-	while (!is_jump(&plain) && moments--)
-		msleep(20);
+	await_jump(&plain);
 	pr_info("%s: registered, a %s\n", __func__,
 		is_jump(&probe) ? "jump" : "breakpoint");
 	if (label) {
