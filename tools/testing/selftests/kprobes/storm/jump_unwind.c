@@ -34,9 +34,8 @@ void jump_learn_end(void)
 static struct jump_target *target_of(unsigned long slot)
 {
 	unsigned long site = arch_site_of_detour(slot);
-	struct jump_target *target;
 
-	for (target = jump_targets; target < jump_targets + JUMPS; target++)
+	FOR_EACH_JUMP(target)
 		if (site == (unsigned long)target->site)
 			return target;
 	return NULL;
@@ -74,9 +73,7 @@ static bool is_start(const struct jump_target *target, unsigned long at)
 /* A place as a trap tells of it, or as what is about to run. */
 static bool is_right_from_common(const unsigned long *trace, unsigned int len)
 {
-	struct jump_target *target;
-
-	for (target = jump_targets; target < jump_targets + JUMPS; target++)
+	FOR_EACH_JUMP(target)
 		if (is_start(target, trace[0] - ARCH_TRAP_SIZE) ||
 		    is_start(target, trace[0]))
 			return is_called_rightly(trace + 1, len - 1);

@@ -72,9 +72,7 @@ void jump_call(struct jump_target *target, unsigned long who, bool carry)
 /* Jumps come and go while one task looks. */
 static void watch(void)
 {
-	struct jump_target *target;
-
-	for (target = jump_targets; target < jump_targets + JUMPS; target++) {
+	FOR_EACH_JUMP(target) {
 		bool is_jump = jump_is_there(target);
 
 		target->came += is_jump && !target->was_jump;
@@ -179,11 +177,9 @@ static int weigh_anchors(void)
 
 static void begin_counting(void)
 {
-	struct jump_target *target;
-
 	WRITE_ONCE(is_short, false);
 	memset(&jump_counts, 0, sizeof(jump_counts));
-	for (target = jump_targets; target < jump_targets + JUMPS; target++) {
+	FOR_EACH_JUMP(target) {
 		atomic_long_set(&target->by_jump, 0);
 		atomic_long_set(&target->by_trap, 0);
 		target->came = 0;
@@ -241,10 +237,9 @@ static bool is_all_enough(void)
 
 static int weigh_jumps(void)
 {
-	struct jump_target *target;
 	int err = 0;
 
-	for (target = jump_targets; target < jump_targets + JUMPS; target++) {
+	FOR_EACH_JUMP(target) {
 		pr_info("%-6s %8ld hits by jumps, %8ld by traps; %ld jumps came, %ld went%s\n",
 			target->name, atomic_long_read(&target->by_jump),
 			atomic_long_read(&target->by_trap), target->came,
@@ -439,13 +434,11 @@ static bool returns_keep_flags(void)
 
 static int prepare(void)
 {
-	struct jump_target *target;
-
 	if (!returns_keep_flags()) {
 		pr_err("a return changes flags here: a storm of jumps can compare nothing\n");
 		return -EOPNOTSUPP;
 	}
-	for (target = jump_targets; target < jump_targets + JUMPS; target++)
+	FOR_EACH_JUMP(target)
 		target->site = target->function + ARCH_MARK + ARCH_BEFORE;
 	return jump_learn();
 }

@@ -70,6 +70,11 @@ enum {
 };
 
 extern struct jump_target jump_targets[JUMPS];
+
+#define FOR_EACH_JUMP(target)						\
+	for (struct jump_target *target = jump_targets;			\
+	     target < jump_targets + JUMPS; target++)
+
 extern struct jump_spot jump_common[JUMP_COMMON];
 extern unsigned long jump_common_at;
 
