@@ -149,7 +149,7 @@ static int returns(unsigned int seconds, bool strict)
 	static const struct storm_crew crews[2] = {
 		{ call, HITTERS }, { others, 2 + RETURN_CHURNERS },
 	};
-	int err, found;
+	int err;
 
 	memset(&return_counts, 0, sizeof(return_counts));
 	return_strict = strict;
@@ -165,10 +165,8 @@ static int returns(unsigned int seconds, bool strict)
 	return_open_gate();
 	storm_rage(MOST_LONGER * seconds, crews, tick, is_over);
 	err = return_close_gate();
-	found = return_unwatch(strict);
-	err = err ?: found;
-	found = return_unwatch_kernel();
-	err = err ?: found;
+	err = return_unwatch(strict) ?: err;
+	err = return_unwatch_kernel() ?: err;
 	if (!is_enough()) {
 		pr_err("that was not enough: see the counts that are 0, and open\n");
 		err = err ?: -EIO;
