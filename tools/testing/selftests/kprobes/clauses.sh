@@ -12,15 +12,11 @@ told() {
 
 # refused PROBE WHAT ERROR: that is refused, with this error.
 refused_as() {
-	if said=$(told "$1" "$2" 2>&1); then
-		echo "not refused"
-		return 1
-	fi
+	! said=$(told "$1" "$2" 2>&1) || wrong "not refused" || return 1
 	case $said in
-	*"$3"*) return 0 ;;
+	*"$3"*) ;;
+	*) wrong "$said" ;;
 	esac
-	echo "$said"
-	return 1
 }
 
 # called PROBE BEFORE AFTER: three calls of the target take its hits there.
@@ -459,10 +455,7 @@ jump_told() {
 	jump=$(sed -n "s/^text_poke $site $UNDER //p" $RECORDS | sort -u)
 	case $jump in
 	e9????????) ;;
-	*)
-		echo "perf is told of these jumps at $site: '$jump'"
-		return 1
-		;;
+	*) wrong "perf is told of these jumps at $site: '$jump'" || return 1 ;;
 	esac
 	target=$(leads_to "$(lower "$site")" "$jump")
 	while read -r what at old new; do
@@ -531,11 +524,9 @@ pages_are_filled() {
 		echo register >$CROWD/all || return 1
 		during=$(pages)
 		echo unregister >$CROWD/all
-		if [ "$during" -lt $CROWD_PAGES ] ||
-			[ "$during" -gt $((before + CROWD_PAGES)) ]; then
-			echo "$before pages, then $during"
-			return 1
-		fi
+		[ "$during" -ge $CROWD_PAGES ] &&
+			[ "$during" -le $((before + CROWD_PAGES)) ] ||
+			wrong "$before pages, then $during" || return 1
 	done
 }
 

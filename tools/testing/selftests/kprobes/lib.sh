@@ -106,8 +106,7 @@ comes_true() {
 		"$@" && return 0
 		sleep 0.5
 	done
-	echo "'$*' did not come true"
-	return 1
+	wrong "'$*' did not come true"
 }
 
 # kmemleak_clean: no leak that the checker knows of.

@@ -487,11 +487,10 @@ graph_traced() {
 	echo >$TRACING/set_ftrace_filter
 	ok=$(grep -c '^ *ok' "$of/results")
 	if [ "$ok" = 0 ] || [ "$traced" = 0 ] || grep -q 'not ok' "$of/results"; then
-		echo "$traced calls traced; $ok passed; $(
+		wrong "$traced calls traced; $ok passed; $(
 			sed -n 's/^ *not ok [0-9]* //p; s/^ *# //p' "$of/results" |
 				tr '\n' ';'
 		)"
-		return 1
 	fi
 }
 if grep -q function_graph $TRACING/available_tracers; then
