@@ -10,7 +10,11 @@ struct Reader<'a> {
     at: u64,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], at: u64) -> Self {
+        Self { bytes, at }
+    }
+
     fn next(&mut self) -> Option<Instruction> {
         let insn = iced(self.bytes, self.at)?;
         self.bytes = self.bytes.get(insn.len()..)?;
@@ -21,14 +25,8 @@ impl Reader<'_> {
 
 /// What is wrong with `copied`, which stands at `there`, as a copy of `region`.
 pub(super) fn wrong(region: &Region, copied: &Copied, there: TextAddr) -> Option<&'static str> {
-    let mut here = Reader {
-        bytes: region.bytes(),
-        at: region.at().get(),
-    };
-    let mut there = Reader {
-        bytes: copied.bytes(),
-        at: there.get(),
-    };
+    let mut here = Reader::new(region.bytes(), region.at().get());
+    let mut there = Reader::new(copied.bytes(), there.get());
     let end = region.at().get() + region.bytes().len() as u64;
     loop {
         if here.at >= end {
@@ -130,14 +128,8 @@ fn wrong_copies_are_not_taken_for_the_same() {
     let text = [0x31, 0xc9, 0x8b, 0x05, 0x34, 0x12, 0, 0];
     let (from, to) = (AT, AT + 0x1000);
     let same = |copy: &[u8]| {
-        let mut here = Reader {
-            bytes: &text,
-            at: from,
-        };
-        let mut there = Reader {
-            bytes: copy,
-            at: to,
-        };
+        let mut here = Reader::new(&text, from);
+        let mut there = Reader::new(copy, to);
         let mut pairs = [here.next().zip(there.next()), here.next().zip(there.next())];
         let all = |pair: &mut Option<(Instruction, Instruction)>| {
             pair.is_some_and(|(here, there)| is_same(&here, &there))
