@@ -89,6 +89,24 @@ impl Drop for Counted {
     }
 }
 
+struct Count;
+
+impl super::Handler for Count {
+    type State = Counted;
+
+    fn before(state: &Counted, _: &super::Hit<'_>) {
+        state.hits.fetch_add(1, Relaxed);
+    }
+}
+
+impl super::EntryHandler for Count {
+    type State = Counted;
+
+    fn enter(state: &Counted, _: &super::Entry<'_>) {
+        state.hits.fetch_add(1, Relaxed);
+    }
+}
+
 /// What one handler takes, once, without a lock, which could sleep with `CONFIG_PREEMPT_RT`.
 struct Slot<T> {
     taken: Atomic<bool>,
@@ -147,24 +165,6 @@ mod cases {
 
     /// The function that most tests probe.
     const PROBED: Place<'static> = Place::symbol(c"rust_kernel_kprobes_probed");
-
-    struct Count;
-
-    impl Handler for Count {
-        type State = Counted;
-
-        fn before(state: &Counted, _: &Hit<'_>) {
-            state.hits.fetch_add(1, Relaxed);
-        }
-    }
-
-    impl EntryHandler for Count {
-        type State = Counted;
-
-        fn enter(state: &Counted, _: &Entry<'_>) {
-            state.hits.fetch_add(1, Relaxed);
-        }
-    }
 
     struct Arguments;
 

@@ -161,21 +161,11 @@ mod cases {
     /// A handler that is called through a jump could not change the path.
     #[test]
     fn path_is_changed_beside_other_probes_and_without_a_jump() -> Result {
-        struct Look;
-
-        impl EntryHandler for Look {
-            type State = Counted;
-
-            fn enter(state: &Counted, _: &Entry<'_>) {
-                state.hits.fetch_add(1, Relaxed);
-            }
-        }
-
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_again");
-        let before = EntryProbe::<Look>::register(&here, place, Counted::new(&NOBODY))?;
+        let before = EntryProbe::<Count>::register(&here, place, Counted::new(&NOBODY))?;
         let probe = PathProbe::<Replace<true>>::register(&here, Atomic::new(true))?;
-        let after = EntryProbe::<Look>::register(&here, place, Counted::new(&NOBODY))?;
+        let after = EntryProbe::<Count>::register(&here, place, Counted::new(&NOBODY))?;
         for _ in 0..10 {
             assert_eq!(call(rust_kernel_kprobes_again), IN_ITS_PLACE);
         }
