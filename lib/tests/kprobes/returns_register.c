@@ -16,8 +16,6 @@ static long is_latest(void *data)
 /* The task has the call where others look for it, for as long as it lasts. */
 static void K1_by_rethook(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK),
-			IS_ENABLED(CONFIG_HAVE_RETHOOK));
 	KUNIT_EXPECT_FALSE(test, has_calls(current));
 	WATCH(probe, INNER);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(is_latest, &probe), 2);
