@@ -194,7 +194,6 @@ pub static rust_kprobes_busy: kprobe = kprobe::ZERO;
 
 pub struct kprobe_insn_cache(());
 
-pub static mut kprobe_insn_slots: kprobe_insn_cache = kprobe_insn_cache(());
 pub static mut kprobe_optinsn_slots: kprobe_insn_cache = kprobe_insn_cache(());
 
 pub const RUST_KPROBES_LIST: c_uint = 0;
