@@ -3,7 +3,7 @@
 
 import re
 
-from bench.rows import OPTIMIZED, Arch, hits
+from bench.rows import Arch, hits
 
 ARCH = Arch(
     # A data abort in a hole of the kernel's part; undefined instructions.
@@ -11,7 +11,6 @@ ARCH = Arch(
     trap=re.compile(r'Taking exception 1 \[Undefined Instruction\]'),
     insn='0x6b, 0xf0, 0x20, 0xe3',
     hits=hits('movw', 'b', 'bl', 'bx', 'data abort, and its fixup'),
-    optimized=OPTIMIZED,
     lacks='vmlinux|ftrace|notified',
     rounds_title='Stopping all other CPUs (runs of stop_machine())',
     rounds={'register_100': 1, 'unregister_100': 3},

@@ -42,9 +42,8 @@ class Arch:
     mark: re.Pattern
     trap: re.Pattern
     insn: str   # what insncount.c counts between: bench_mark_instruction(), in C's bytes
-    # Rows of one hit: (name, title). OPTIMIZED is empty without jumps.
+    # Rows of one hit without jumps: (name, title).
     hits: tuple[tuple[str, str], ...]
-    optimized: tuple[tuple[str, str], ...]
     # How often registering or unregistering may disturb other CPUs.
     rounds: dict[str, int]
     # Minutes that all boots have been seen to take on two busy cores, by implementation.
@@ -111,7 +110,7 @@ def returns(stem: str, title: str) -> tuple[tuple[str, str], ...]:
              f'return probe on {title}, entry handler, data'))
 
 
-OPTIMIZED = (
+_OPTIMIZED = (
     ('optimized', 'jump-optimized'),
     ('optimized_2', 'jump-optimized, 2 probes'),
     ('optimized_4', 'jump-optimized, 4 probes'),
@@ -170,7 +169,7 @@ def sections(arch: Arch) -> Sections:
         'One hit (instructions; traps per hit)': [
             Row(name, title, 'insns', traps=True, most=arch.most[0] if name.startswith(
                 ('return_', 'optimized')) else None)
-            for name, title in arch.hits + arch.optimized],
+            for name, title in arch.hits + _OPTIMIZED],
         'One hit while N other probes are registered (instructions)': [
             Row(f'{name}_n{others}', f'{title}, {others:,} others', 'insns',
                 MEAN if name in ('first', 'last') else MEDIAN)
@@ -200,8 +199,7 @@ def sections(arch: Arch) -> Sections:
     return {title: kept for title, rows in every.items() if (kept := [
         replace(row, most=row.most or 1.0)
         if arch.dearer and not re.search(arch.dearer, row.name) else row
-        for row in rows if not re.search(arch.lacks, row.name)
-        and (arch.optimized or 'optimized' not in row.name)])}
+        for row in rows if not re.search(arch.lacks, row.name)])}
 
 
 def of_one_hit(every: Sections) -> Sections:

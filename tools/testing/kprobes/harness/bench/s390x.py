@@ -3,7 +3,7 @@
 
 import re
 
-from bench.rows import OPTIMIZED, Arch, hits
+from bench.rows import Arch, hits
 
 ARCH = Arch(
     # A data exception in the page of marks; operation exceptions, divisions by 0,
@@ -12,7 +12,6 @@ ARCH = Arch(
     trap=re.compile(r'do_program_interrupt: code=0x(1|9|80) '),
     insn='0x47, 0x06, 0xb7, 0x06',
     hits=hits('lgfi', 'j', 'brasl', 'br', 'division by 0, and its fixup'),
-    optimized=OPTIMIZED,
     rounds_title='Stopping all other CPUs (runs of stop_machine())', many=1000,
     lacks='vmlinux_disabled_10000',
     # Documentation/trace/rust-kprobes/overhead.rst says why.

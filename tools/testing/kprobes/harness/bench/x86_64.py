@@ -3,7 +3,7 @@
 
 import re
 
-from bench.rows import OPTIMIZED, Arch, hits
+from bench.rows import Arch, hits
 
 ARCH = Arch(
     # A page fault at an address in a hole of the kernel's half; breakpoint
@@ -12,7 +12,7 @@ ARCH = Arch(
     trap=re.compile(r'^ *\d+: v=0[13] '),
     insn='0x0f, 0x1f, 0x80, 0x6f, 0x72, 0x70, 0x6b',
     hits=hits('mov', 'jmp', 'call', 'ret', 'empty trap and return'),
-    optimized=OPTIMIZED, cmdline='tsc=nowatchdog',
+    cmdline='tsc=nowatchdog',
     # All breakpoints of a batch come in one round and go in two; jumps come in
     # three more for each 256, and go in two for all before the breakpoints do.
     rounds={'register_optimized_100': 4, 'unregister_optimized_100': 4,
