@@ -37,8 +37,6 @@
 /* It cannot be probed itself, but may move behind another one. */
 #define FORM_MOVES		0x400000
 
-#define FORMS_SECOND		1
-#define FORMS_THIRD		2
 #define FORMS_PERCPU		64
 #define FORMS_NESTED(form)	false
 #define FORMS_POSITIONS		3
