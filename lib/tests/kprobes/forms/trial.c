@@ -24,7 +24,7 @@ bool killers;
 module_param(killers, bool, 0444);
 MODULE_PARM_DESC(killers, "run only what kills a kernel with kprobes in C");
 
-const char * const fault_names[] = {
+static const char * const fault_names[] = {
 	"wrong", "probed though it breaks", "refused though it works",
 };
 

@@ -12,8 +12,6 @@
 /* What can be wrong with a form; the worst comes first. */
 enum fault { WRONG, UNREFUSED, REFUSED };
 
-extern const char * const fault_names[];
-
 /* A form, with its probe. */
 struct trial {
 	const struct form *form;

@@ -103,7 +103,7 @@ void await_jump(const struct kprobe *kp)
 }
 
 /* Until the thread is no more: by itself, or because it was killed. */
-int run_in_thread(int (*function)(void *), void *data, int cpu)
+static int run_in_thread(int (*function)(void *), void *data, int cpu)
 {
 	struct task_struct *thread = kthread_create(function, data, "crash");
 

@@ -23,7 +23,6 @@ void after_hit(struct kprobe *p, struct pt_regs *regs, unsigned long flags);
 int register_at(const char *symbol);
 int survives(const char *how, const char *symbol, void (*hit)(void));
 void await_jump(const struct kprobe *kp);
-int run_in_thread(int (*function)(void *), void *data, int cpu);
 
 /* A function in assembly. */
 #define FUNCTION(name, body)						\

@@ -125,7 +125,7 @@ void jump_count_hit(struct jump_target *target, struct pt_regs *regs)
 		atomic_long_inc(&target->by_trap);
 }
 
-int jump_handler(struct kprobe *kp, struct pt_regs *regs)
+static int jump_handler(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct jump_target *target = container_of(kp, struct jump_target,
 						  anchor);

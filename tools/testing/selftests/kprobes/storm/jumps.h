@@ -97,7 +97,6 @@ extern struct jump_counts jump_counts;
 bool jump_is_there(struct jump_target *target);
 bool jump_are_there(int first);	/* the first so many */
 void jump_call(struct jump_target *target, unsigned long who, bool carry);
-int jump_handler(struct kprobe *kp, struct pt_regs *regs);
 void jump_count_hit(struct jump_target *target, struct pt_regs *regs);
 
 /* How many of the functions are called. */
