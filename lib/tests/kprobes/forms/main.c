@@ -10,8 +10,7 @@
  *	pre		with a probe that has no handler after it, so that
  *			nothing is called after the instruction
  *	post		with one that has, so that the instruction comes back
- *	nested		with that one, in a handler of another probe, where hits are
- *			missed; not on each architecture
+ *	nested		with that one, in a handler of another probe: on arm
  *	disabled	with that one disabled
  *	jump		with one that has no handler after it, and has become a
  *			jump if it can

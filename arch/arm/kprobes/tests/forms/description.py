@@ -4,7 +4,7 @@
 A form is an instruction with operands, and what its registers hold: see enum
 contents in state.c. Registers that are not named hold any numbers; sp points into
 the part of the stack that is compared. The classes of ../../isa/a32_table.rs that can
-be probed are there, with several choices of operands, and one of each kind with each
+be probed are there, with several choices of operands, and one of each name with each
 condition; but not what a Cortex-A15 lacks.
 """
 
@@ -45,9 +45,16 @@ def _with(condition, text):
 
 
 def in_turn(texts, registers=None):
-    """Each of TEXTS always executed, and with one condition, in turn."""
+    """Each of TEXTS always executed, and with one condition, in turn.
+
+    The first one of a name, and the first with PC, with each condition.
+    """
+    named = set()
     for number, text in enumerate(texts):
-        for condition in (14, (number + number // 14) % 14) if '?' in text else (14,):
+        kind = text.split()[0], 'pc' in text
+        conditions = (14, (number + number // 14) % 14) if kind in named else range(15)
+        named.add(kind)
+        for condition in conditions if '?' in text else (14,):
             yield Form(_with(condition, text), registers or HELD, condition)
 
 
@@ -164,7 +171,7 @@ def _multiple():
              for mode in ('ia', 'ib', 'da', 'db') for back in ('', '!') for regs in lists]
     texts += ['ldmia? ip, {r2, ip}', 'stmia? ip, {r2, ip}', 'stmdb? ip, {r3, ip, lr}',
               'stmia? ip, {r2, pc}', 'stmdb? ip!, {r2 - r9, pc}', 'stmib? ip, {sp, lr}',
-              'stmia? ip!, {pc}']
+              'stmia? ip!, {pc}', 'ldm? ip, {r2}^']
     yield from in_turn(texts)
     yield from in_turn([f'ldm{mode}? ip{back}, {{r2, r3, pc}}' for mode in ('ia', 'ib', 'da', 'db')
                         for back in ('', '!')] + ['ldmia? ip, {pc}', 'ldmia? ip!, {r0 - r5, pc}'],
@@ -195,12 +202,13 @@ def _psr():
     yield from in_turn([
         'mrs? r2, cpsr', 'mrs? lr, cpsr', 'msr? cpsr_f, r4', 'msr? cpsr_s, r4', 'msr? cpsr_fs, r4',
         'msr? cpsr_c, r4', 'msr? cpsr_fc, r4', 'msr? cpsr_cxsf, r4', 'msr? cpsr_f, #0xf0000000',
-        'msr? cpsr_f, #0', 'msr? cpsr_s, #0x000a0000', 'msr? cpsr_c, #0x13', 'msr? cpsr_c, #0x93',
-        'cpsid i', 'cpsie i', 'cpsid a', 'cpsie a', 'cpsid f', 'cpsie f', 'cpsid if', 'dsb', 'dmb',
-        'isb', 'dbg? #0', 'nop', 'yield', 'sev', 'wfe', 'pld [ip]', 'pld [ip, #8]', 'pldw [ip, fp]',
+        'msr? cpsr_f, #0', 'msr? cpsr_s, #0x000a0000', 'msr? cpsr_c, #0x13', 'cpsid i',
+        'cpsie i', 'cpsid a', 'cpsie a', 'cpsid f', 'cpsie f', 'cpsid if', 'dsb', 'dmb', 'isb',
+        'dbg? #0', 'nop?', 'yield?', 'sev?', 'wfe?', 'pld [ip]', 'pld [ip, #8]', 'pldw [ip, fp]',
         'pli [ip]', 'pld [pc, #8]', 'mrc? p15, 0, r2, c0, c0, 0', 'mrc? p15, 0, lr, c13, c0, 4',
         'mcr? p15, 0, r2, c7, c10, 5', 'mrrc? p15, 1, r2, r3, c2',
         'mcrr? p15, 0, r2, r3, c7'], held)
+    yield from in_turn(['msr? cpsr_c, #0x93'])
     for text in ('clrex', 'ldrex? r2, [ip]', 'ldrexb? r2, [ip]', 'ldrexh? r2, [ip]',
                  'ldrexd? r2, r3, [ip]'):
         for form in in_turn([text]):
@@ -212,8 +220,8 @@ def _psr():
 def _branches():
     """Branches: forward and backward, to a register."""
     held = {4: 'TARGET'}
-    for number, name in enumerate(('b', 'bl')):
-        for condition in (14, number):
+    for name in ('b', 'bl'):
+        for condition in range(15):
             for backward in (False, True):
                 yield Form(_with(condition, f'{name}? TAKEN'), held, condition, backward=backward)
     yield from in_turn(['bx? r4', 'blx? r4', 'bx? lr', 'blx? lr'], {4: 'TARGET', 14: 'TARGET'})
@@ -233,21 +241,6 @@ def _vfp():
             {4: 'PSR', **HELD}):
         form.flags = ('FORM_VFP',)
         yield form
-
-
-def _conditions():
-    """One of each kind with each condition."""
-    held = {4: 'TARGET', **HELD}
-    for condition in range(14):
-        for text in ('mov? r2, r3', 'adds? r2, r3, #1', 'adcs? r2, r2, pc', 'mov? pc, r4',
-                     'ldr? r2, [ip]', 'str? r2, [ip, #4]!', 'ldr? r2, [pc, #4]', 'str? pc, [ip]',
-                     'ldm? ip, {r2, r3}', 'push? {r2, lr}', 'wfe?', 'ldm? ip, {r2}^',
-                     'ldrex? r2, [ip]', 'mrs? r2, cpsr', 'msr? cpsr_c, #0x93', 'movw? r2, #1',
-                     'b? TAKEN', 'bl? TAKEN', 'bx? r4', 'blx? r4', 'uadd8? r2, r3, r3',
-                     'muls? r2, r3, r3', 'ldrd? r2, r3, [ip]', 'ldrsh? r2, [ip]', 'cmp? r2, r3'):
-            yield Form(_with(condition, text), held, condition, alone='ldrex' in text)
-        for text in ('ldr? pc, [ip]', 'ldm? ip!, {r2, pc}'):
-            yield Form(_with(condition, text), {12: 'POINTER'}, condition)
 
 
 def _refused():
@@ -284,7 +277,7 @@ def in_groups(producers):
 
 
 GROUPS = (_compute, _pc, _arithmetic, _transfer, _multiple, _stack, _psr, _vfp, _branches,
-          _conditions, _refused)
+          _refused)
 
 
 def groups():

@@ -33,7 +33,7 @@
 	(input.flags & PSR_I_BIT && !((form)->flags & FORM_VFP))
 #define FORMS_POSITIONS		1
 #define FORMS_JUMPS		IS_ENABLED(CONFIG_OPTPROBES)
-#define FORMS_JUMPS_LEAST	3680
+#define FORMS_JUMPS_LEAST	6680
 #define FORMS_TRAP		0
 /* It stops all CPUs. */
 #define FORMS_DISABLED_EACH	32
