@@ -188,9 +188,8 @@ no_store() {
 }
 
 empty() {
-	[ ! -s $KPROBES/list ] && return 0
 	show <$KPROBES/list
-	return 1
+	! grep -q . $KPROBES/list
 }
 
 # Where there are no jumps.
