@@ -6,7 +6,9 @@
 #include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/uaccess.h>
 #include "fault.h"
+#include "optimize.h"
 
 static const long value = 4711;
 
@@ -93,6 +95,48 @@ static void H9_handlers_may_fault(struct kunit *test)
 }
 
 #ifdef CONFIG_RUST_KPROBES
+/* Each instruction of functions that read where nothing may be. */
+static void H9_probed_copies_may_fault(struct kunit *test)
+{
+	static const char * const functions[] = {
+		"copy_from_kernel_nofault", "memdup_user",
+		"arm_copy_from_user", "rep_movs_alternative",
+	};
+	void __user *page = (void __user *)clauses_user_page(test);
+	void __user *nothing = (void __user *)PAGE_SIZE;
+	const int most = 160;
+	struct counted *probes = kunit_kcalloc(test, most, sizeof(*probes), GFP_KERNEL);
+	int n, at, hits;
+	void *copy;
+	long word;
+
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	for (n = 0; n < 2 * ARRAY_SIZE(functions); n++) {
+		for (at = hits = 0; at < most; at++) {
+			probes[at] = COUNTED_AT(functions[n / 2], .offset = at);
+			if (n % 2)
+				probes[at].kp.post_handler = clauses_after;
+			probes[at].registered = !register_kprobe(&probes[at].kp);
+		}
+		if (IS_ENABLED(CONFIG_OPTPROBES))
+			KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
+		KUNIT_EXPECT_EQ(test, get_kernel_nofault(word, UNMAPPED), -EFAULT);
+		KUNIT_EXPECT_EQ(test, get_kernel_nofault(word, &value), 0);
+		KUNIT_EXPECT_EQ(test, word, value);
+		KUNIT_EXPECT_EQ(test, PTR_ERR(memdup_user(nothing, 64)), -EFAULT);
+		copy = memdup_user(page, 64);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(copy));
+		kfree(copy);
+		KUNIT_EXPECT_FALSE(test, irqs_disabled());
+		for (at = 0; at < most; at++) {
+			hits += probes[at].before;
+			take_out(&probes[at]);
+		}
+		/* The last two are not on each architecture, or CPU. */
+		KUNIT_EXPECT_TRUE(test, hits > 0 || n >= 4);
+	}
+}
+
 /* The second run is counted, and so are steps that end in a fixup. */
 static void H9_step_faults_are_counted(struct kunit *test)
 {
@@ -351,6 +395,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(H9_page_fault_is_satisfied),
 	KUNIT_CASE(H9_handlers_may_fault),
 #ifdef CONFIG_RUST_KPROBES
+	KUNIT_CASE(H9_probed_copies_may_fault),
 	KUNIT_CASE(H9_step_faults_are_counted),
 	KUNIT_CASE(H9_fault_handler_for_handlers),
 	KUNIT_CASE(H9_fault_handler_deals_with_it),
