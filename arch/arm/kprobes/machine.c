@@ -30,6 +30,23 @@ NOKPROBE_SYMBOL(memcpy);
 /* It sets the stack pointers of other modes, in these modes. */
 NOKPROBE_SYMBOL(cpu_init);
 
+/* A CPU that comes up runs them before cpu_init(). */
+#ifdef CONFIG_SMP
+NOKPROBE_SYMBOL(secondary_start_kernel);
+#endif
+NOKPROBE_SYMBOL(cpu_v7_proc_init);
+NOKPROBE_SYMBOL(cpu_v7_switch_mm);
+NOKPROBE_SYMBOL(cpu_v7_iciallu_switch_mm);
+NOKPROBE_SYMBOL(cpu_v7_bpiall_switch_mm);
+#if defined(CONFIG_ARM_PSCI) && defined(CONFIG_HARDEN_BRANCH_PREDICTOR)
+NOKPROBE_SYMBOL(cpu_v7_smc_switch_mm);
+NOKPROBE_SYMBOL(cpu_v7_hvc_switch_mm);
+#endif
+
+/* They read where a fault was. A handler's fault would replace that. */
+NOKPROBE_SYMBOL(v7_early_abort);
+NOKPROBE_SYMBOL(v7_pabort);
+
 #ifdef CONFIG_PREEMPTION
 /* The way into and out of an undefined instruction calls it. */
 NOKPROBE_SYMBOL(preempt_schedule_notrace);
@@ -80,14 +97,19 @@ void __kprobes rust_kprobes_write(unsigned long at, const void *code, size_t len
 		rust_kprobes_write(at + here, code + here, len - here);
 }
 
+static void __kprobes discard_fetched(void *unused)
+{
+	isb();
+}
+
 /*
- * Calls @change, which writes text, while all other CPUs are stopped. The
- * interrupt makes a CPU discard what it has fetched before.
+ * Calls @change, which writes text, while all other CPUs are stopped. Each CPU then
+ * discards what it has fetched before.
  */
 void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 {
 	stop_machine_cpuslocked(change, data, NULL);
-	kick_all_cpus_sync();
+	on_each_cpu(discard_fetched, NULL, true);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct mm_struct;
 struct pt_regs;
 
 /* <asm/kprobes.h> has a macro of this name, which Rust does not see. */
@@ -14,6 +15,17 @@ struct pt_regs;
 struct arch_specific_insn { struct arch_probes_insn insn; };
 
 bool rust_kprobes_undefined(struct pt_regs *regs);
+
+/* mm/abort-ev7.S, pabort-v7.S and proc-v7.S */
+void v7_early_abort(void);
+void v7_pabort(void);
+void cpu_v7_proc_init(void);
+void cpu_v7_switch_mm(phys_addr_t pgd, struct mm_struct *mm);
+void cpu_v7_iciallu_switch_mm(phys_addr_t pgd, struct mm_struct *mm);
+void cpu_v7_bpiall_switch_mm(phys_addr_t pgd, struct mm_struct *mm);
+void cpu_v7_smc_switch_mm(phys_addr_t pgd, struct mm_struct *mm);
+void cpu_v7_hvc_switch_mm(phys_addr_t pgd, struct mm_struct *mm);
+
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
 u32 rust_kprobes_read(unsigned long at, u8 size);

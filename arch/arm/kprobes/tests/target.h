@@ -67,9 +67,16 @@ extern const u8 insn_msr_c_site[];
 #define TRAP_IS_NMI	false
 #define FTRACE_TRAP_BYTES	0
 #define AINSN_BYTES	32
+#ifdef CONFIG_RUST_KPROBES
+#define REFUSED_BY_OURS							\
+	"secondary_start_kernel", "cpu_v7_proc_init",			\
+	"cpu_v7_switch_mm", "v7_early_abort", "v7_pabort",
+#else
+#define REFUSED_BY_OURS
+#endif
 #define HIT_PATH_OF_ARCH						\
-	"__und_svc", "do_undefinstr", "kprobe_undefinstr",		\
-	"__dabt_svc"
+	REFUSED_BY_OURS "__und_svc", "do_undefinstr",			\
+	"kprobe_undefinstr", "__dabt_svc"
 #define INSIDE_ERRNO	EINVAL
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
 #define REFUSED_INSNS {							\
