@@ -34,7 +34,7 @@ _PANIC = re.compile(r'Kernel panic - not syncing|^Oops: |: Oops:|'
                     r'Internal error: |\[#\d+\]')
 # A healthy kernel never says this; it is reported even when all tests pass.
 _SPLAT = re.compile(
-    r'WARNING: |BUG: |possible circular locking|'
+    r'WARNING: |(?<!Oops - )BUG: |possible circular locking|'
     r'sleeping function called|suspicious RCU|KASAN: |UBSAN: |'
     r'INFO: (task|rcu_)|general protection fault|unreferenced object')
 _ESCAPES = re.compile(r'\x1b\[[0-9;?]*[A-Za-z]')

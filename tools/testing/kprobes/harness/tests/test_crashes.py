@@ -8,7 +8,8 @@ import qemu
 from tests import support
 
 
-SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\nCONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n')
+SLEEP = ('CONFIG_DEBUG_ATOMIC_SLEEP=y\nCONFIG_RUST_KPROBES_CHECK_HANDLERS=y\n'
+         'CONFIG_OPTPROBES=y\n')
 
 
 class Crashes(support.Case):

@@ -50,9 +50,7 @@ int survives(const char *how, const char *symbol, void (*hit)(void))
  */
 static int on_trap(struct notifier_block *block, unsigned long what, void *data)
 {
-	struct die_args *args = data;
-
-	if (what == DIE_TRAP && is_division(args))
+	if (is_division(what, data))
 		kprobes_unrecoverable_target();
 	return NOTIFY_DONE;
 }
@@ -393,6 +391,10 @@ static int __init crash_init(void)
 	return err == -ENOENT ? find_and_run(arch_hows) : err;
 }
 module_init(crash_init);
+
+void __weak arch_exit(void)
+{
+}
 
 static void __exit crash_exit(void)
 {

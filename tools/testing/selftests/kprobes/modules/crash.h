@@ -28,7 +28,7 @@ void await_jump(const struct kprobe *kp);
 #define FUNCTION(name, body)						\
 	asm(".pushsection .text\n"					\
 	    ".globl " name "\n"						\
-	    ".type " name ", @function\n"				\
+	    ".type " name ", %function\n"				\
 	    name ":\n"							\
 	    body							\
 	    ".size " name ", . - " name "\n"				\
@@ -38,7 +38,7 @@ void await_jump(const struct kprobe *kp);
 extern const struct how arch_hows[];
 void arch_exit(void);
 
-bool is_division(const struct die_args *args);
+bool is_division(unsigned long what, const struct die_args *args);
 
 /* From a division by zero to the address that its trap saves. */
 #ifdef CONFIG_S390

@@ -15,13 +15,12 @@ bool is_jump(const struct kprobe *kp)
 	return *(const u8 *)READ_ONCE(kp->addr) == 0xc0;
 }
 
-bool is_division(const struct die_args *args)
+bool is_division(unsigned long what, const struct die_args *args)
 {
-	return args->trapnr == 9;
+	return what == DIE_TRAP && args->trapnr == 9;
 }
 
-FUNCTION("kprobes_unrecoverable_target",
-	 "	br %r14\n");
+FUNCTION("kprobes_unrecoverable_target", "	br %r14\n");
 FUNCTION("kprobes_no_fixup_target",
 	 "	lhi %r1,0\n"
 	 "kprobes_no_fixup_site:\n"
@@ -52,8 +51,7 @@ FUNCTION("kprobes_told_of_target",
 FUNCTION("kprobes_bic_target",
 	 "	.short 0xe3f0, 0x2000, 0x0047\n"
 	 "	br %r14\n");
-FUNCTION("kprobes_bic_landing",
-	 "	br %r14\n");
+FUNCTION("kprobes_bic_landing", "	br %r14\n");
 FUNCTION("kprobes_ssm_target",
 	 "	ssm 0(%r2)\n"
 	 "	br %r14\n");
@@ -168,7 +166,3 @@ static int ssm(void)
 const struct how arch_hows[] = {
 	HOW(come_and_go), HOW(foreign_event), HOW(bic), HOW(ssm), {}
 };
-
-void arch_exit(void)
-{
-}

@@ -67,9 +67,9 @@ static int zeropad(void)
 	return survives("zeropad", "kprobes_zeropad_site", load_at_the_end);
 }
 
-bool is_division(const struct die_args *args)
+bool is_division(unsigned long what, const struct die_args *args)
 {
-	return args->trapnr == X86_TRAP_DE;
+	return what == DIE_TRAP && args->trapnr == X86_TRAP_DE;
 }
 
 /* See crash.c. */
