@@ -42,8 +42,8 @@ use kernel::prelude::*;
 impl Points {
     /// Returns the first breakpoint in the bytes of a jump at `at`.
     pub(super) fn breakpoint_under_jump(&self, at: TextAddr) -> Option<TextAddr> {
-        let mut inside =
-            (1..Arch::MAX_OPTIMIZED_LEN).filter_map(|distance| at.after(distance).ok());
+        let len = Arch::MAX_OPTIMIZED_LEN * u64::from(Arch::OVERWRITES_SEVERAL);
+        let mut inside = (1..len).filter_map(|distance| at.after(distance).ok());
         inside.find(|&at| {
             let point = self.get(at);
             point.is_some_and(|point| point.armed.get() == Armed::Breakpoint)
