@@ -5,6 +5,7 @@
  */
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
+#include <linux/stacktrace.h>
 #include <asm/ctlreg.h>
 #include <asm/facility.h>
 #include <asm/ptrace.h>
@@ -232,6 +233,29 @@ static void R9_all_of_a_batch_are_armed_at_once(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, many->text, clauses_row_begin, ROW_BYTES);
 }
 
+static unsigned long trace[64], *outermost;
+
+static int save_trace(struct kprobe *kp, struct pt_regs *regs)
+{
+	outermost = trace + stack_trace_save(trace, ARRAY_SIZE(trace), 0) - 1;
+	return 0;
+}
+
+/* The trampoline has left its address where that of a caller is looked for. */
+static void K8_trace_behind_a_watched_call(struct kunit *test)
+{
+	struct kretprobe rp = { .kp.symbol_name = "clauses_leaf" };
+	unsigned long last;
+
+	PROBE_IN(behind, clauses_call_site + 6, .pre_handler = save_trace);
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	KUNIT_EXPECT_EQ(test, clauses_call_site_in(1), 6);
+	unregister_kretprobe(&rp);
+	last = *outermost;
+	save_trace(NULL, NULL);
+	KUNIT_EXPECT_EQ(test, last, *outermost);
+}
+
 static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H5_interrupts_are_masked_as_said),
 	KUNIT_CASE(H5_control_registers_are_the_tasks),
@@ -241,6 +265,7 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(H6_far_branches_are_refused),
 	KUNIT_CASE(H6_what_traps_always_is_refused),
 	KUNIT_CASE(H8_bic_leads_to_where_the_memory_says),
+	KUNIT_CASE(K8_trace_behind_a_watched_call),
 	KUNIT_CASE(R1_13_kprobes_target_bp),
 	KUNIT_CASE(R9_all_of_a_batch_are_armed_at_once),
 	{}
