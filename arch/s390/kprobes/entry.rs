@@ -43,12 +43,13 @@ use kernel::{
 const OPERATION: u32 = 1;
 
 /// Handles a program interruption in the kernel. Returns true if the interruption was a probe's.
+/// Called by `kprobe_pgm_check()`.
 ///
 /// # Safety
 ///
 /// `regs` are the registers that a program interruption on this CPU has saved. Interrupts are off.
 #[export]
-unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
+unsafe extern "C" fn rust_kprobes_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
     // stack. Only this function uses them until it returns.
     let registers = unsafe { &mut *regs };

@@ -12,7 +12,7 @@ static bool could_be_preempted;
 
 static int look_around(struct kprobe *kp, struct pt_regs *regs)
 {
-	could_be_preempted |= preemptible();
+	could_be_preempted |= IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count();
 	return clauses_before(kp, regs);
 }
 
@@ -23,6 +23,11 @@ static void H1_handlers_are_not_preempted(struct kunit *test)
 	clauses_call(1);
 	take_out(&probe);
 	KUNIT_EXPECT_EQ(test, probe.before, 1);
+#ifdef CLAUSES_TARGET
+	PROBE_IN(inside, clauses_move_site, .pre_handler = look_around);
+	clauses_move(1);
+	KUNIT_EXPECT_EQ(test, inside.before, 1);
+#endif
 	KUNIT_EXPECT_FALSE(test, could_be_preempted);
 }
 
