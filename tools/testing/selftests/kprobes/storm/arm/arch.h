@@ -53,6 +53,7 @@ struct storm_registers {
 	unsigned long client;	/* r10; a function of ours leaves it alone */
 	unsigned long r11, r12, flags;
 };
+
 #define ARCH_FIRST	arguments[0]
 #define ARCH_SECOND	arguments[1]
 #define ARCH_THIRD	arguments[2]

@@ -64,6 +64,7 @@ struct storm_registers {
 	unsigned long client;	/* r12; a function of ours leaves it alone */
 	unsigned long r13, r14, flags;
 };
+
 #define ARCH_FIRST	arguments[0]
 #define ARCH_SECOND	arguments[1]
 #define ARCH_THIRD	arguments[2]

@@ -93,6 +93,7 @@ struct storm_registers {
 	unsigned long client;	/* r12; a function of ours leaves it alone */
 	unsigned long r13, r14, r15, di, flags;
 };
+
 #define ARCH_FIRST	di
 #define ARCH_SECOND	si
 #define ARCH_THIRD	dx
