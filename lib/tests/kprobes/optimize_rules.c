@@ -20,6 +20,8 @@ static void O5_what_may_be_a_jump(struct kunit *test)
 	const u8 *at = hidden(place->at);
 	struct kprobe_no_jump why = {};
 
+	/* It is not in the way of a jump that replaces the move before it. */
+	PROBE_IN(behind, clauses_move_next);
 	PROBE_IN(probe, at);
 	KUNIT_EXPECT_TRUE(test, optimizer_was_here(test));
 	KUNIT_EXPECT_EQ(test, opcode_byte(at),
