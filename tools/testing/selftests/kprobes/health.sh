@@ -12,10 +12,13 @@ fi
 if [ -e /proc/lockdep_stats ]; then
 	check lockdep_still_on sh -c "grep -q 'debug_locks: *1' /proc/lockdep_stats"
 fi
-if [ -e $DEBUG/kernel_page_tables ]; then
-	echo 'p:health/copy vfs_read' >$TRACING/kprobe_events
-	echo 1 >$TRACING/events/health/enable
-	check no_writable_code sh -c "! grep 'RW x' $DEBUG/kernel_page_tables"
+no_writable_code() {
+	echo 'p:health/copy vfs_read' >$TRACING/kprobe_events &&
+		echo 1 >$TRACING/events/health/enable && ! grep -i 'RW x' $TABLES
+}
+TABLES=$DEBUG/kernel_page_tables
+if [ -e $TABLES ]; then
+	check no_writable_code no_writable_code
 	echo 0 >$TRACING/events/health/enable && echo >$TRACING/kprobe_events
 fi
 plan
