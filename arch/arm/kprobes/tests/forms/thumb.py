@@ -88,8 +88,10 @@ def _branches():
         yield Form('bl TAKEN', backward=backward)
         yield Form('blx TAKEN', backward=backward,
                    landing=('.arm', 'ldr pc, 1f', '1: .long forms_taken', '.thumb'))
-        for name in ('b', 'bl'):
-            yield Form(f'{name}ne TAKEN', condition=1, backward=backward, before=('it ne',))
+        for condition, suffix in enumerate(CONDITIONS):
+            for name in ('b', 'bl'):
+                yield Form(f'{name}{suffix} TAKEN', condition=condition, backward=backward,
+                           before=(f'it {suffix}',))
     for name in ('cbz', 'cbnz'):
         for content in ('ZERO', 'INDEX'):
             yield Form(f'{name} r{4 if content == "ZERO" else 5}, TAKEN', {4: 'ZERO', 5: 'INDEX'})
