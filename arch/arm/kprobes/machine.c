@@ -33,6 +33,7 @@ NOKPROBE_SYMBOL(cpu_init);
 /* A CPU that comes up runs them before cpu_init(). */
 #ifdef CONFIG_SMP
 NOKPROBE_SYMBOL(secondary_start_kernel);
+NOKPROBE_SYMBOL(_set_bit);
 #endif
 NOKPROBE_SYMBOL(cpu_v7_proc_init);
 NOKPROBE_SYMBOL(cpu_v7_switch_mm);

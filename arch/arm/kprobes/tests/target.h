@@ -69,7 +69,7 @@ extern const u8 insn_msr_c_site[];
 #define AINSN_BYTES	32
 #ifdef CONFIG_RUST_KPROBES
 #define REFUSED_BY_OURS							\
-	"secondary_start_kernel", "cpu_v7_proc_init",			\
+	"secondary_start_kernel", "_set_bit", "cpu_v7_proc_init",	\
 	"cpu_v7_switch_mm", "v7_early_abort", "v7_pabort",
 #else
 #define REFUSED_BY_OURS
