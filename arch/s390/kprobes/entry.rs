@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entry of s390 from C: the one of program interruptions, declared in
-//! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h).
+//! The entry of s390 from C: the one of program interruptions, declared in `machine.h`.
 //!
-//! `__do_pgm_check()` calls it before it turns interrupts on, so the task stays on its CPU.
+//! `__do_pgm_check()` calls `kprobe_pgm_check()` before it turns interrupts on. That turns
+//! preemption off, so the task stays on its CPU, and calls this entry.
 
 use super::{
     isa::{
@@ -43,11 +43,11 @@ use kernel::{
 const OPERATION: u32 = 1;
 
 /// Handles a program interruption in the kernel. Returns true if the interruption was a probe's.
-/// Called by `kprobe_pgm_check()`.
 ///
 /// # Safety
 ///
-/// `regs` are the registers that a program interruption on this CPU has saved. Interrupts are off.
+/// `regs` are the registers that a program interruption on this CPU has saved. Interrupts and
+/// preemption are off.
 #[export]
 unsafe extern "C" fn rust_kprobes_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
@@ -60,7 +60,7 @@ unsafe extern "C" fn rust_kprobes_pgm_check(regs: *mut bindings::pt_regs) -> boo
             SavedRegs::of(registers).interruption() == (OPERATION, BREAKPOINT.len() as u32);
         is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
     };
-    // SAFETY: By the precondition, interrupts are off.
+    // SAFETY: By the precondition, preemption is off.
     unsafe { preempt::already_off(handle) }
 }
 

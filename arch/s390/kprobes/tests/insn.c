@@ -233,11 +233,11 @@ static void R9_all_of_a_batch_are_armed_at_once(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, many->text, clauses_row_begin, ROW_BYTES);
 }
 
-static unsigned long trace[64], *outermost;
+static unsigned long trace[64], *outermost = trace;
 
 static int save_trace(struct kprobe *kp, struct pt_regs *regs)
 {
-	outermost = trace + stack_trace_save(trace, ARRAY_SIZE(trace), 0) - 1;
+	outermost = trace + stack_trace_save(trace + 1, ARRAY_SIZE(trace) - 1, 0);
 	return 0;
 }
 
