@@ -44,6 +44,12 @@ class Crashes(support.Case):
             for changed in variants:
                 self.assertEqual(list(self.failed(self.lines(**{name: changed}))), [name])
 
+    def test_words_in_either_order(self) -> None:
+        crash = crashes.Crash('x', ('a & b', 'c'))
+        for lines, missing in (('bac', ''), ('abc', ''), ('ac', 'b'), ('cab', 'c')):
+            self.assertEqual(crashes._problem(crash, list(lines), {}),
+                             missing and f'not said where expected: {missing}')
+
     def test_what_comes_before_and_what_was_not_reached(self) -> None:
         self.assertEqual(self.failed(self.lines('WARNING: x')),
                          {'handler_that_may_sleep': 'WARNING: x'})

@@ -45,30 +45,10 @@ int survives(const char *how, const char *symbol, void (*hit)(void))
 }
 
 /*
- * A probe that is hit by what handles its own instruction's trap: without end,
- * if nobody saw it. As whatever handles a trap and divides by zero itself.
- */
-static int on_trap(struct notifier_block *block, unsigned long what, void *data)
-{
-	if (is_division(what, data))
-		kprobes_unrecoverable_target();
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block traps = { .notifier_call = on_trap };
-
-static int unrecoverable(void)
-{
-	return register_die_notifier(&traps) ?:
-	       survives("unrecoverable", "kprobes_unrecoverable_site",
-			kprobes_unrecoverable_target);
-}
-
-/*
- * Divisions by zero that kill the task: one that goes on by itself, one that is
- * stepped, one behind a jump. The CPU has to handle hits after each. Who is
- * asked whether to go on is given the registers that the CPU would go on with:
- * on x86, of the one behind the jump, in the copy.
+ * Faults that kill the task, divisions by zero or loads: of one that goes on by
+ * itself, one that is stepped, one behind a jump. The CPU has to handle hits after
+ * each. Who is asked whether to go on is given the registers that the CPU would go
+ * on with: on x86 and arm, of the one behind the jump, in the copy.
  */
 static int divide(void *function)
 {
@@ -361,8 +341,8 @@ static char *how = "";
 module_param(how, charp, 0);
 
 static const struct how hows[] = {
-	HOW(unrecoverable), HOW(no_fixup), HOW(no_fixup_jump), HOW(not_watched),
-	HOW(lost_way), HOW(posts), HOW(sleeps), HOW(dies), {}
+	HOW(no_fixup), HOW(no_fixup_jump), HOW(not_watched), HOW(lost_way),
+	HOW(posts), HOW(sleeps), HOW(dies), {}
 };
 
 static int result;

@@ -38,8 +38,6 @@ void await_jump(const struct kprobe *kp);
 extern const struct how arch_hows[];
 void arch_exit(void);
 
-bool is_division(unsigned long what, const struct die_args *args);
-
 /* From a division by zero to the address that its trap saves. */
 #ifdef CONFIG_S390
 #include <asm/dis.h>
@@ -50,7 +48,6 @@ bool is_division(unsigned long what, const struct die_args *args);
 
 bool is_jump(const struct kprobe *kp);
 
-asmlinkage void kprobes_unrecoverable_target(void);
 asmlinkage void kprobes_no_fixup_target(void);
 asmlinkage void kprobes_no_fixup_jump(void);
 asmlinkage void kprobes_no_fixup_after(void);

@@ -11,12 +11,6 @@ bool is_jump(const struct kprobe *kp)
 	return ((const u8 *)READ_ONCE(kp->addr))[3] == 0xea;
 }
 
-bool is_division(unsigned long what, const struct die_args *args)
-{
-	return false;
-}
-
-FUNCTION("kprobes_unrecoverable_target", "	bx lr\n");
 FUNCTION("kprobes_no_fixup_target",
 	 "	mov r1, #0xfc000000\n"
 	 "kprobes_no_fixup_site:\n"

@@ -15,12 +15,6 @@ bool is_jump(const struct kprobe *kp)
 	return *(const u8 *)READ_ONCE(kp->addr) == 0xc0;
 }
 
-bool is_division(unsigned long what, const struct die_args *args)
-{
-	return what == DIE_TRAP && args->trapnr == 9;
-}
-
-FUNCTION("kprobes_unrecoverable_target", "	br %r14\n");
 FUNCTION("kprobes_no_fixup_target",
 	 "	lhi %r1,0\n"
 	 "kprobes_no_fixup_site:\n"

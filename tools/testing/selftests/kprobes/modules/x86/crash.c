@@ -67,18 +67,35 @@ static int zeropad(void)
 	return survives("zeropad", "kprobes_zeropad_site", load_at_the_end);
 }
 
-bool is_division(unsigned long what, const struct die_args *args)
-{
-	return what == DIE_TRAP && args->trapnr == X86_TRAP_DE;
-}
-
-/* See crash.c. */
+asmlinkage void kprobes_unrecoverable_target(void);
 FUNCTION("kprobes_unrecoverable_target",
 	 "	xor %ecx, %ecx\n"
 	 "kprobes_unrecoverable_site:\n"
 	 "	div %ecx\n"
 	 "1:	" ASM_RET
 	 _ASM_EXTABLE(kprobes_unrecoverable_site, 1b));
+
+/*
+ * A probe that is hit by what handles its own instruction's trap: without end,
+ * if nobody saw it. As whatever handles a trap and divides by zero itself.
+ */
+static int on_trap(struct notifier_block *block, unsigned long what, void *data)
+{
+	struct die_args *args = data;
+
+	if (what == DIE_TRAP && args->trapnr == X86_TRAP_DE)
+		kprobes_unrecoverable_target();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block traps = { .notifier_call = on_trap };
+
+static int unrecoverable(void)
+{
+	return register_die_notifier(&traps) ?:
+	       survives("unrecoverable", "kprobes_unrecoverable_site",
+			kprobes_unrecoverable_target);
+}
 
 FUNCTION("kprobes_no_fixup_target",
 	 "	xor %ecx, %ecx\n"
@@ -193,7 +210,8 @@ static int other_symbol(void)
 }
 
 const struct how arch_hows[] = {
-	HOW(long_insn), HOW(zeropad), HOW(static_key), HOW(other_symbol), {}
+	HOW(long_insn), HOW(zeropad), HOW(unrecoverable), HOW(static_key),
+	HOW(other_symbol), {}
 };
 
 void arch_exit(void)
