@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entry of s390 from C: the one of program interruptions, declared in `machine.h`.
+//! The entry of s390 from C: the one of program interruptions, declared in
+//! [`arch/s390/include/asm/kprobes.h`](srctree/arch/s390/include/asm/kprobes.h).
 //!
-//! `__do_pgm_check()` calls `kprobe_pgm_check()` before it turns interrupts on. That turns
-//! preemption off, so the task stays on its CPU, and calls this entry.
+//! `__do_pgm_check()` calls it before it turns interrupts on, with preemption off. So the task
+//! stays on its CPU, and a page fault of a handler does not wait for its page.
 
 use super::{
     isa::{
@@ -49,7 +50,7 @@ const OPERATION: u32 = 1;
 /// `regs` are the registers that a program interruption on this CPU has saved. Interrupts and
 /// preemption are off.
 #[export]
-unsafe extern "C" fn rust_kprobes_pgm_check(regs: *mut bindings::pt_regs) -> bool {
+unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
     // stack. Only this function uses them until it returns.
     let registers = unsafe { &mut *regs };

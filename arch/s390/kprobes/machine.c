@@ -65,21 +65,6 @@ void __kprobes rust_kprobes_change_text(int (*change)(void *data), void *data)
 }
 
 /*
- * A page fault of a handler asks whether preemption is off, not whether interrupts
- * are, before it waits for a page. preempt_enable_notrace() would call a function
- * that may have a probe; the return from the interruption preempts the task.
- */
-bool __kprobes kprobe_pgm_check(struct pt_regs *regs)
-{
-	bool ours;
-
-	preempt_disable_notrace();
-	ours = rust_kprobes_pgm_check(regs);
-	preempt_enable_no_resched_notrace();
-	return ours;
-}
-
-/*
  * Replaces @ip and @sp, which are those of @regs, by the original ones if @ip is in
  * a copy of an instruction or in a detour.
  */

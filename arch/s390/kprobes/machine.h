@@ -19,7 +19,6 @@ enum {
 
 struct pt_regs;
 
-bool rust_kprobes_pgm_check(struct pt_regs *regs);
 bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 unsigned long rust_kprobes_cpu_offset(void);
 bool rust_kprobes_stops_cpus(void);

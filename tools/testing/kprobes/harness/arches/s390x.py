@@ -28,7 +28,7 @@ ARCH = Arch(
         thunk=re.compile(r'__s390_indirect_jump_'),
         entries=('kprobe_pgm_check', 'rust_kprobes_detour', 'kprobe_unwind_original',
                  'rust_kprobes_jprobe_enter', 'rust_kprobes_jprobe_return_trap'),
-        handlers=re.compile(r'rust_kprobes_pgm_check$|rust_kprobes_jprobe_enter$')),
+        handlers=re.compile(r'kprobe_pgm_check$|rust_kprobes_jprobe_enter$')),
     lengths=(2, 4, 4, 6), opcodes=('arch/s390/tools/opcodes.txt',),
     c_calls=r'(rcu_)?lock_(acquire|release)\+|(__)?rcu_read_(un)?lock|rcu_is_watching'
             r'|debug_lockdep_rcu_enabled')
