@@ -16,7 +16,7 @@ ARCH = Arch(
     lacks='vmlinux_disabled_10000',
     # Documentation/trace/rust-kprobes/overhead.rst says why.
     dearer=r'^later_|^memory_(probe|struct)|^register_vmlinux_disabled_1$'
-           r'|^unregister_(vmlinux_d|module_10+(_latency)?$)',
+           r'|^unregister_(vmlinux_(d|1(_latency)?$)|module_10+(_latency)?$)',
     c_lacks='optimized',    # C has no jumps. A branch there: see BENCH_BRANCHES.
     # A run for each 1,024 breakpoints or instructions, and for each 256 jumps.
     rounds={'register_1000': 1, 'unregister_1000': 1,
