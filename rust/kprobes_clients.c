@@ -24,6 +24,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/static_call.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/tlb.h>
 #include "kprobes_clients.h"
@@ -62,6 +63,19 @@ bool rust_kprobes_is_reserved(unsigned long addr)
 		   static_call_text_reserved(at, at) || find_bug(addr);
 	jump_label_unlock();
 	return reserved;
+}
+
+/*
+ * Returns whether the function at @addr ends the task: there is no code behind the
+ * calls of these system calls on x86, so they must not return.
+ */
+bool rust_kprobes_ends_task(unsigned long addr)
+{
+	char name[KSYM_SYMBOL_LEN], *found;
+
+	sprint_symbol_no_offset(name, addr);
+	found = strstr(name, "_sys_exit");
+	return found && (!found[9] || !strcmp(found + 9, "_group"));
 }
 
 #ifdef CONFIG_DEBUG_INFO_BTF

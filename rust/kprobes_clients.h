@@ -25,6 +25,7 @@ struct rust_kprobes_client {
 #ifdef CONFIG_KPROBES
 bool rust_kprobes_may_block(void);
 bool rust_kprobes_is_reserved(unsigned long addr);
+bool rust_kprobes_ends_task(unsigned long addr);
 int rust_kprobes_parameters(unsigned long addr, u32 *sizes, unsigned int room);
 long rust_kprobes_read_user(void *to, const void __user *from, size_t size);
 long rust_kprobes_read_user_str(char *to, const char __user *from, long room);

@@ -58,12 +58,13 @@ reasons! {
         "the function has other arguments than the handler, in number or size: take those of its \
          declaration, or say `_: ...` behind the first ones",
     /// The function may not be skipped for an errno: the kernel's error-injection list does not
-    /// have it, or has it with another error value. An [`InjectionProbe`](super::InjectionProbe)
-    /// needs a function that is marked by `ALLOW_ERROR_INJECTION()` with `ERRNO` or `ERRNO_NULL`.
+    /// have it, or has it with another error value, or it is a system call that ends a task. An
+    /// [`InjectionProbe`](super::InjectionProbe) needs a function that is marked by
+    /// `ALLOW_ERROR_INJECTION()` with `ERRNO` or `ERRNO_NULL`.
     NotInjectable =>
-        "the function is not marked as one that may return an errno at once: probe one that \
-         `error_injection/list` of debugfs has with ERRNO or ERRNO_NULL, or mark it by \
-         ALLOW_ERROR_INJECTION()",
+        "the function ends a task, or is not marked as one that may return an errno at once: \
+         probe one that `error_injection/list` of debugfs has with ERRNO or ERRNO_NULL, or mark it \
+         by ALLOW_ERROR_INJECTION()",
     /// Kprobes, or the callers of kprobes, need this function.
     Blacklisted =>
         "the function belongs to the handling of probes or traps: probe one of its callers",
@@ -259,9 +260,14 @@ pub(super) fn unless_injectable(at: usize) -> Result<(), Refused> {
     Place::address(at).write_to(None, &mut probe);
     // The list has whole functions only.
     unless_entry(&probe)?;
-    // SAFETY: The function takes any address. It may sleep, as its callers register a probe.
-    match u32::try_from(unsafe { bindings::get_injectable_error_type(at) }) {
-        Ok(bindings::EI_ETYPE_ERRNO | bindings::EI_ETYPE_ERRNO_NULL) => Ok(()),
+    // SAFETY: Both functions take any address. The second one may sleep, as its callers register
+    // a probe.
+    let (ends_task, error_type) = unsafe {
+        let ends_task = bindings::rust_kprobes_ends_task(at);
+        (ends_task, bindings::get_injectable_error_type(at))
+    };
+    match u32::try_from(error_type) {
+        Ok(bindings::EI_ETYPE_ERRNO | bindings::EI_ETYPE_ERRNO_NULL) if !ends_task => Ok(()),
         _ => Err(Refused::because(Reason::NotInjectable)),
     }
 }

@@ -288,6 +288,11 @@ mod cases {
         let inside = Place::symbol(c"rust_kernel_kprobes_listed").plus(20);
         let refused = Fails::register(&here, inside, Counted::new(&DROPPED)).err();
         assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotAnEntry));
+        if cfg!(CONFIG_X86_64) {
+            let place = Place::symbol(c"__x64_sys_exit_group");
+            let refused = Fails::register(&here, place, Counted::new(&NOBODY)).err();
+            assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotInjectable));
+        }
         assert_eq!(call(rust_kernel_kprobes_listed), AS_IT_IS);
         assert_eq!(ALWAYS.load(Relaxed), 0);
         // Each state is dropped, made or not.
