@@ -11,9 +11,6 @@ STORM=/sys/module/kprobes_storm/parameters
 PROBER=/sys/module/kprobes_prober/parameters
 GROWTH=/proc/sys/debug/kretprobes-growth-limit
 
-# On s390x: 85 lets text change while others run it.
-say "$(grep -m1 ^facilities /proc/cpuinfo)"
-
 # while_raging COMMAND...: again and again, in the background.
 while_raging() {
 	(
