@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The functions and names of s390x that replace those of lib.sh.
 
-# With 85, text may change while others run it.
+# With facility 85, text may change while other CPUs run it.
 grep -m1 ^facilities /proc/cpuinfo >/dev/kmsg
 
 survivals() {
