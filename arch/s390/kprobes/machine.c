@@ -16,9 +16,6 @@
 
 #include "../../../rust/kprobes/glue.h"
 
-/* It writes text, and has an EX, whose target no table knows. */
-NOKPROBE_SYMBOL(__s390_kernel_write);
-
 /* How far the data of this CPU is from the addresses of the linker. */
 unsigned long __kprobes rust_kprobes_cpu_offset(void)
 {

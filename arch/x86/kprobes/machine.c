@@ -5,39 +5,14 @@
  */
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
-#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/uaccess.h>
-#include <asm/nospec-branch.h>
 #include <asm/smap.h>
 #include <asm/stacktrace.h>
 #include <asm/vsyscall.h>
 
 #include "../../../rust/kprobes/glue.h"
-
-/*
- * On CPUs that need these thunks, all functions return through them, also the
- * functions of the hit path. So the thunks cannot be probed.
- */
-#ifdef CONFIG_MITIGATION_RETHUNK
-NOKPROBE_SYMBOL(__x86_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_UNRET_ENTRY
-NOKPROBE_SYMBOL(retbleed_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_SRSO
-NOKPROBE_SYMBOL(srso_return_thunk);
-NOKPROBE_SYMBOL(srso_safe_ret);
-NOKPROBE_SYMBOL(srso_alias_return_thunk);
-NOKPROBE_SYMBOL(srso_alias_safe_ret);
-#endif
-#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
-NOKPROBE_SYMBOL(call_depth_return_thunk);
-#endif
-#ifdef CONFIG_MITIGATION_ITS
-NOKPROBE_SYMBOL(its_return_thunk);
-#endif
 
 /*
  * Reads a word of memory that may not be there, without reporting a fault. An

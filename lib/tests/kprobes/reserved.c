@@ -127,7 +127,7 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 #endif
 }
 
-#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_MITIGATION_RETHUNK)
+#ifdef CONFIG_MITIGATION_RETHUNK
 /* What handles hits returns by way of it, where the CPU needs that. */
 static void U8_return_thunks_are_listed(struct kunit *test)
 {
@@ -135,6 +135,7 @@ static void U8_return_thunks_are_listed(struct kunit *test)
 #ifdef CONFIG_MITIGATION_SRSO
 	REFUSED_AT(-EINVAL, "srso_safe_ret");
 	REFUSED_AT(-EINVAL, "srso_return_thunk");
+	REFUSED_AT(-EINVAL, "srso_untrain_ret");
 #endif
 }
 #endif
@@ -222,7 +223,7 @@ static struct kunit_case reserved_cases[] = {
 #endif
 	KUNIT_CASE(R10_own_blacklist_of_a_module),
 	KUNIT_CASE(U8_blacklist_of_the_kernel),
-#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_MITIGATION_RETHUNK)
+#ifdef CONFIG_MITIGATION_RETHUNK
 	KUNIT_CASE(U8_return_thunks_are_listed),
 #endif
 	KUNIT_CASE(U8_whole_functions_are_listed),
