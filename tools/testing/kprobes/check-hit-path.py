@@ -8,9 +8,10 @@
 The first form disassembles a linked kernel and follows direct calls and jumps
 from the entries of the hit path. It fails on a callee that a probe could be
 placed on: one that is in none of .kprobes.text, the noinstr section, the entry
-code and the list of NOKPROBE_SYMBOL(); on a way into Rust's panics; and on an
-indirect call or jump in a function that calls no handlers. Callees in
-.kprobes.text are followed further; the rest is the kernel's own care.
+code and the list of NOKPROBE_SYMBOL(); on a function that calls ftrace; on a
+way into Rust's panics; and on an indirect call or jump in a function that calls
+no handlers. Callees in .kprobes.text are followed further; the rest is the
+kernel's own care.
 
 The second form fails on code outside .kprobes.text in objects, or in those that
 a built folder puts into the kernel (initcalls, KASAN's constructors,
@@ -93,9 +94,10 @@ class Kernel:
                 self.sizes[value] = max(size, self.sizes.get(value, 0))
                 self.names.setdefault(value, symbol)
         self.starts = sorted(self.sizes)
-        start, end = (self.addr.get(f'__{edge}_kprobe_blacklist', 0) for edge in ('start', 'stop'))
-        # A pointer to Thumb code has bit 0 set.
-        self.blacklist = set(map(self.function, elf.words(start, end)))
+        self.blacklist, self.traced = (
+            set(map(self.function, elf.words(*(self.addr.get(f'__{edge}_{table}', 0)
+                                               for edge in ('start', 'stop')))))
+            for table in ('kprobe_blacklist', 'mcount_loc'))
         self.name = name
 
     @functools.cached_property
@@ -178,6 +180,8 @@ def walk(kernel: Kernel, roots: list[str]) -> tuple[list[tuple[str, str, list[st
         elif not kernel.protected(addr):
             problems.append((where, 'a callee that cannot be probed', path))
         start = kernel.function(addr)
+        if start in kernel.traced:
+            problems.append((where, 'a callee that does not call ftrace', path))
         if name not in ENDS and start not in paths and kernel.within(addr, 'kprobes'):
             paths[start] = path
             todo.append(start)

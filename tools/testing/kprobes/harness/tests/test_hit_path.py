@@ -24,6 +24,7 @@ SECTIONS {
         __start_kprobe_blacklist = .;
         *(_kprobe_blacklist)
         __stop_kprobe_blacklist = .;
+        __start_mcount_loc = .; *(__mcount_loc) __stop_mcount_loc = .;
     }
 }
 '''
@@ -102,6 +103,12 @@ class Walk(Case):
                          function('elsewhere', section=_TEXT),
                          '.section _kprobe_blacklist, "a"\n.quad listed\n')
         self.assertEqual(seen, ['get_kprobe', 'helper', 'last'])
+
+    def test_a_function_that_calls_ftrace(self) -> None:
+        self.says(['get_kprobe: expected a callee that does not call ftrace, found: '
+                   'get_kprobe -> helper'],
+                  entry('call helper'), function('helper', 'nop'),
+                  '.section __mcount_loc, "a"\n.quad helper + 1\n')
 
     def test_each_branch_that_is_wrong(self) -> None:
         thunk = '__x86_indirect_thunk_rax'
