@@ -22,12 +22,9 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
-#include <asm/asm-offsets.h>
 #include <asm/frame.h>
-#include <asm/nospec-branch.h>
-#include <asm/percpu.h>
 #include <asm/segment.h>
-#include <asm/unwind_hints.h>
+#include <asm/smap.h>
 #include "../entry/calling.h"
 
 	.section .kprobes.text, "ax"
@@ -45,6 +42,8 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 	pushq	$arch_rethook_trampoline
 	pushq	$-1
 	PUSH_REGS unwind_hint=0
+	/* A function that copies to or from user space returns with AC set. */
+	ASM_CLAC
 	movq	%rsp, %rdi
 	addq	$(16 + FRAME_OFFSET), RSP(%rsp)
 #ifdef CONFIG_FRAME_POINTER

@@ -56,11 +56,12 @@ static void run(struct pt_regs *regs, unsigned long flags)
 		regs->flags = 0;
 }
 
-static int seen_flags;
+static int seen_flags, flags_of_handlers;
 
 static int note_flags(struct kretprobe_instance *call, struct pt_regs *regs)
 {
 	seen_flags = regs->flags;
+	flags_of_handlers |= native_save_fl();
 	return watched_returned(call, regs);
 }
 
@@ -68,7 +69,7 @@ static int note_flags(struct kretprobe_instance *call, struct pt_regs *regs)
 static void K4_registers_are_left_alone(struct kunit *test)
 {
 	static const unsigned long flags[] = {
-		0, X86_EFLAGS_CF, X86_EFLAGS_CF | X86_EFLAGS_ZF |
+		0, X86_EFLAGS_CF, X86_EFLAGS_AC, X86_EFLAGS_CF | X86_EFLAGS_ZF |
 		X86_EFLAGS_SF | X86_EFLAGS_OF | X86_EFLAGS_PF | X86_EFLAGS_AF,
 	};
 	struct pt_regs bare[ARRAY_SIZE(flags)], hooked;
@@ -92,6 +93,9 @@ static void K4_registers_are_left_alone(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, probe.value, bare[n].ax);
 		}
 	}
+	/* Otherwise handlers could reach user space by mistake. */
+	if (boot_cpu_has(X86_FEATURE_SMAP))
+		KUNIT_EXPECT_FALSE(test, flags_of_handlers & X86_EFLAGS_AC);
 	EXPECT_TOLD(test, &probe, calls, calls);
 }
 
