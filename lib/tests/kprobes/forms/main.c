@@ -65,6 +65,12 @@ static bool is_armed(const struct trial *trial, enum way way)
 	return way >= PRE && !(trial->probe.flags & KPROBE_FLAG_DISABLED);
 }
 
+bool __weak post_wrong(const struct form *form, const struct pt_regs *shown,
+		       char *what)
+{
+	return registers_differ(shown, &output.state, what);
+}
+
 /* Did the handlers run as they should? */
 static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 {
@@ -85,8 +91,17 @@ static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 	if (instruction_pointer(&seen.regs) != ip)
 		return tell(what, "before: ip is %lx, not %lx",
 			    instruction_pointer(&seen.regs), ip);
-	return registers_differ(&seen.regs, &there, what) ||
-	       (post && post_wrong(form, &seen.post_regs, what));
+	if (registers_differ(&seen.regs, &there, what))
+		return true;
+	/* Or something else has run since. */
+	if (!post || form->flags & FORM_FOLLOWED)
+		return false;
+	ip = (unsigned long)(output.state.where == FORMS_FELL ?
+			     form_next(form) : form_taken(form));
+	if (instruction_pointer(&seen.post_regs) != ip)
+		return tell(what, "after: ip is %lx, not %lx",
+			    instruction_pointer(&seen.post_regs), ip);
+	return post_wrong(form, &seen.post_regs, what);
 }
 
 static void run(const struct form *form)

@@ -90,7 +90,7 @@ bool rest_differs(const struct trial *trial, char *what);
 bool registers_differ(const struct pt_regs *shown,
 		      const struct forms_state *expected, char *what);
 
-/* Was the handler after it shown what there was then? */
+/* Was the handler after it shown what there was then? The address is right. */
 bool post_wrong(const struct form *form, const struct pt_regs *shown,
 		char *what);
 

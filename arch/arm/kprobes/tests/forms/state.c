@@ -161,28 +161,15 @@ bool registers_differ(const struct pt_regs *shown,
 	int i;
 
 	for (i = 0; i < 15; i++) {
-		if (shown->uregs[i] == expected->gpr[i])
-			continue;
-		return tell(what, "the handler is shown %s %lx, not %llx",
-			    register_names[i], shown->uregs[i], expected->gpr[i]);
+		if (shown->uregs[i] != expected->gpr[i])
+			return tell(what, "the handler is shown %s %lx, not %llx",
+				    register_names[i], shown->uregs[i], expected->gpr[i]);
 	}
 	/* MRS does not read the state of Thumb code. */
 	if ((shown->ARM_cpsr & ~(PSR_T_BIT | PSR_IT_MASK)) != expected->flags)
 		return tell(what, "the handler is shown cpsr %lx, not %llx",
 			    shown->ARM_cpsr, expected->flags);
 	return false;
-}
-
-bool post_wrong(const struct form *form, const struct pt_regs *shown,
-		char *what)
-{
-	bool fell = output.state.where == FORMS_FELL;
-	void *next = fell ? form_next(form) : form_taken(form);
-
-	if (shown->ARM_pc != (unsigned long)next)
-		return tell(what, "after: address is %lx, not %lx",
-			    shown->ARM_pc, (unsigned long)next);
-	return registers_differ(shown, &output.state, what);
 }
 
 /* A breakpoint is hit if the instruction's condition is true. */

@@ -20,6 +20,7 @@
 
 /* struct form's flags */
 #define FORM_KILLS_C		0
+#define FORM_FOLLOWED		0
 /* Each word of its part of the stack is where a branch is to lead. */
 #define FORM_STACK_LEADS	0x10000
 /* It loads or stores with the rights of a user. */

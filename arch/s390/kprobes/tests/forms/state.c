@@ -190,27 +190,14 @@ bool registers_differ(const struct pt_regs *shown,
 	int i;
 
 	for (i = 0; i < 16; i++) {
-		if (shown->gprs[i] == expected->gpr[i])
-			continue;
-		return tell(what, "the handler is shown %s %lx, not %llx",
-			    register_names[i], shown->gprs[i], expected->gpr[i]);
+		if (shown->gprs[i] != expected->gpr[i])
+			return tell(what, "the handler is shown %s %lx, not %llx",
+				    register_names[i], shown->gprs[i], expected->gpr[i]);
 	}
 	if (shown->psw.mask != expected->flags)
 		return tell(what, "the handler is shown mask %lx, not %llx",
 			    shown->psw.mask, expected->flags);
 	return false;
-}
-
-bool post_wrong(const struct form *form, const struct pt_regs *shown,
-		char *what)
-{
-	bool fell = output.state.where == FORMS_FELL;
-	void *next = fell ? form_next(form) : form_taken(form);
-
-	if (shown->psw.addr != (unsigned long)next)
-		return tell(what, "after: address is %lx, not %lx",
-			    shown->psw.addr, (unsigned long)next);
-	return registers_differ(shown, &output.state, what);
 }
 
 int hits(const struct form *form, int position,

@@ -27,6 +27,7 @@
 #define FORM_KILLS_C		0
 /* What it writes to memory is not the same each time. */
 #define FORM_VARIES		0x20000
+#define FORM_FOLLOWED		0
 
 #define FORMS_PERCPU		0
 #define FORMS_NESTED(form)	false
