@@ -99,11 +99,5 @@ rust_helper_get_kretprobe(struct kretprobe_instance *ri)
 {
 	return get_kretprobe(ri);
 }
-
-__rust_helper unsigned long
-rust_helper_get_kretprobe_retaddr(struct kretprobe_instance *ri)
-{
-	return get_kretprobe_retaddr(ri);
-}
 #endif
 #endif

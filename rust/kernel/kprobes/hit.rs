@@ -222,15 +222,14 @@ impl<'a> core::ops::Deref for Entry<'a> {
 #[cfg(CONFIG_KRETPROBES)]
 pub struct Return<'a> {
     hit: Hit<'a>,
-    to: usize,
 }
 
 #[cfg(CONFIG_KRETPROBES)]
 impl<'a> Return<'a> {
-    /// Makes the return of a return probe's hit, of a function that returns to `to`.
+    /// Makes the return of a return probe's hit.
     #[inline]
-    pub(super) fn of(hit: Hit<'a>, to: usize) -> Self {
-        Self { hit, to }
+    pub(super) fn of(hit: Hit<'a>) -> Self {
+        Self { hit }
     }
 
     /// Returns the function's return value. `A` says how its bits are read.
@@ -254,9 +253,12 @@ impl<'a> Return<'a> {
     }
 
     /// Returns the address that the function returns to.
+    //
+    // The instance of the call does not always have it: if several return probes hook a call, C's
+    // rethook leaves the trampoline's address in all instances but the oldest.
     #[inline]
     pub fn to(&self) -> usize {
-        self.to
+        self.hit.instruction_pointer()
     }
 
     /// Returns the stack pointer after the return, as the caller sees it.

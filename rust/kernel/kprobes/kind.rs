@@ -389,9 +389,7 @@ unsafe extern "C" fn kretprobe_return<T: ReturnHandler>(
     if let Some((hit, state)) = hit {
         // SAFETY: `kretprobe_entry` has written the data, as it has returned zero.
         let kept = unsafe { data::<T::Data>(call).read_unaligned() };
-        // SAFETY: Kprobes pass a return instance.
-        let to = unsafe { bindings::get_kretprobe_retaddr(call) };
-        T::leave(state, kept, &Return::of(hit, to));
+        T::leave(state, kept, &Return::of(hit));
     }
     0
 }

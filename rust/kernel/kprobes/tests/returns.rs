@@ -53,17 +53,14 @@ mod cases {
         type Data = Kept;
 
         fn enter(_: &Self::State, call: &Entry<'_>) -> Option<Kept> {
-            let number = call.argument(0)?;
             Some(Kept {
-                number,
+                number: call.argument(0)?,
                 name: *b"abc",
             })
         }
 
         fn leave(over: &Self::State, kept: Kept, call: &Return<'_>) {
             let aligned = black_box(&raw const kept).is_aligned();
-            // SAFETY: It takes any address.
-            let to_text = unsafe { crate::bindings::kernel_text_address(call.to()) } != 0;
             // The caller's stack ends above this handler's.
             let below = call.stack_pointer().wrapping_sub((&raw const kept).addr());
             let seen = [
@@ -72,7 +69,7 @@ mod cases {
                 call.value::<i32>().into(),
                 call.value::<u8>().into(),
                 call.address() as i64,
-                to_text.into(),
+                call.to() as i64,
                 below as i64,
             ];
             for (to, value) in over.iter().zip(seen) {
@@ -85,12 +82,17 @@ mod cases {
     fn data_of_the_entry_reaches_the_return_handler() -> Result {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_returns");
-        let over = [const { Atomic::new(0) }; 7];
-        let probe = ReturnProbe::<Hands>::register(&here, place, over)?;
+        let over = || [const { Atomic::new(0) }; 7];
+        let probe = ReturnProbe::<Hands>::register(&here, place, over())?;
+        let later = ReturnProbe::<Hands>::register(&here, place, over())?;
         let function = black_box(rust_kernel_kprobes_returns as Target);
         assert_eq!(function(7, 250, true, core::ptr::null()), 258);
-        let [seen @ .., below] = probe.state().each_ref().map(|value| value.load(Relaxed));
-        assert_eq!(seen, [7, 1, 258, 2, probe.address() as i64, 1]);
+        let [seen @ .., to, below] = probe.state().each_ref().map(|value| value.load(Relaxed));
+        assert_eq!(seen, [7, 1, 258, 2, probe.address() as i64]);
+        // SAFETY: It takes any address.
+        assert!(unsafe { crate::bindings::kernel_text_address(to as usize) } != 0);
+        // Neither probe is told the trampoline's address.
+        assert_eq!(to, later.state()[5].load(Relaxed));
         assert!((1..0x2000).contains(&below));
         Ok(())
     }
