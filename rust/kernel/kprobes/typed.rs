@@ -35,7 +35,7 @@
 /// - `function = bindings::function`, by its declaration, if `bindings` has the function: the
 ///   headers in `rust/bindings/bindings_helper.h` must declare it. Then all arguments must be
 ///   named, and the handler compiles only if their types are the declaration's types, or [may stand
-///   for them](super::StandsFor).
+///   for them](super::StandsFor). A function that returns a structure is refused.
 ///
 /// # Examples
 ///

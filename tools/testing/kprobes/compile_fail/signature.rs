@@ -2,7 +2,7 @@
 
 //! Functions as handlers whose arguments are others than those of what is probed, by its
 //! declaration, or more, or not all of them; a value that the function does not return, and what
-//! is kept for a call that comes back as something else.
+//! is kept for a call that comes back as something else; a function that returns a structure.
 //!
 //! error[E0277]: the function has a `u32` where the handler has a `i32`
 //! error[E0277]: the function has a `*const c_void` where the handler has a `*const u8`
@@ -17,6 +17,8 @@
 //! error[E0061]: this function takes 1 argument but 2 arguments were supplied
 //! says: unexpected argument #2
 //! says: fn on_more(milliseconds: c_uint, more: c_uint) {
+//! error[E0277]: the function returns a structure, whose address may come before its arguments
+//! says: #[kprobe(function = bindings::ns_to_timespec64)]
 //! error[E0308]: mismatched types
 //! error[E0277]: the function has a `i32` where the handler has a `i64`
 //! says: expected `u32`, found `u64`
@@ -66,6 +68,10 @@ fn on_more(milliseconds: c_uint) {}
 #[cfg(refused)]
 #[kprobe(function = bindings::msleep)]
 fn on_more(milliseconds: c_uint, more: c_uint) {}
+
+#[cfg(refused)]
+#[kprobe(function = bindings::ns_to_timespec64)]
+fn on_split(nanoseconds: i64) {}
 
 #[cfg(not(refused))]
 type Back = u64;
