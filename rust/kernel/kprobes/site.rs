@@ -34,9 +34,10 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Whether kprobes check that a probe is at the start of an instruction. On 32-bit arm C's kprobes
-/// accept half an instruction, or a number between two functions, if it looks like an instruction.
-const BOUNDARIES: bool = cfg!(any(not(CONFIG_ARM), CONFIG_RUST_KPROBES));
+/// Whether kprobes check that a probe is at the start of an instruction. On other machines than x86
+/// and s390, C's kprobes accept what looks like an instruction: half an instruction on arm, and on
+/// all of them a number between two functions, such as ftrace's address before an entry.
+const BOUNDARIES: bool = cfg!(any(CONFIG_RUST_KPROBES, CONFIG_X86, CONFIG_S390));
 
 /// The structure that C registers, and the client's state.
 #[pin_data]
