@@ -2,6 +2,7 @@
 
 #include <linux/kprobes.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 
 #ifdef CONFIG_KPROBES
 __rust_helper unsigned long
@@ -54,6 +55,14 @@ __rust_helper void
 rust_helper_regs_set_return_value(struct pt_regs *regs, unsigned long value)
 {
 	regs_set_return_value(regs, value);
+}
+#endif
+
+#ifdef CONFIG_TINY_RCU
+__rust_helper bool
+rust_helper_rcu_is_watching(void)
+{
+	return rcu_is_watching();
 }
 #endif
 

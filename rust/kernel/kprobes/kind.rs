@@ -171,6 +171,11 @@ unsafe fn hit_and_state<'a, K: Kind>(
     probe: *mut bindings::kprobe,
     registers: *mut bindings::pt_regs,
 ) -> Option<(Hit<'a>, &'a K::State)> {
+    // Without noinstr, idle CPUs hit probes where RCU does not watch, but handlers may rely on RCU.
+    // SAFETY: The function has no preconditions.
+    if cfg!(not(CONFIG_ARCH_WANTS_NO_INSTR)) && !unsafe { bindings::rcu_is_watching() } {
+        return None;
+    }
     let (probe, registers) = (NonNull::new(probe)?, NonNull::new(registers)?);
     // SAFETY: By the precondition this is a site. It is not freed while a handler runs, and no code
     // has a mutable reference to it.
