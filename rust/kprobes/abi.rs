@@ -305,7 +305,7 @@ unsafe extern "C" fn wait_for_kprobe_optimizer() {
 unsafe extern "C" fn rust_kprobes_worker_pass() {
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
     worker::pass();
-    slots::free_unused();
+    slots::free_unused_pages();
 }
 
 /// # Safety

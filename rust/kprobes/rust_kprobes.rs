@@ -28,6 +28,7 @@
 //!
 //! | in C | here |
 //! |---|---|
+//! | `init_kprobes()` | `abi.rs`: `rust_kprobes_init()`, an initcall of `abi.c` |
 //! | `register_kprobe()` | `lifecycle/register.rs` |
 //! | `_kprobe_addr()` | `lifecycle/check.rs`: `resolve()` |
 //! | `check_kprobe_address_safe()` | `lifecycle/check.rs`: `check_address()` |
@@ -39,12 +40,16 @@
 //! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
 //! | `recover_probed_instruction()` | `registry/recover.rs`: `read_original_insn()` |
 //! | `arm_kprobe()`, `disarm_kprobe()` | `lifecycle/arming.rs` |
+//! | `arch_arm_kprobe()` | `arm()` in `arch/*/kprobes/machine.rs` |
+//! | `arch_disarm_kprobe()` | `disarm()` in `arch/*/kprobes/machine.rs` |
 //! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
 //! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |
 //! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/modules.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
 //! | `aggr_pre_handler()` | `hit/handlers.rs`: `call_pre_handlers()` |
+//! | `aggr_post_handler()` | `hit/handlers.rs`: `call_post_handlers()` |
+//! | `kprobe_busy_begin()`, `kprobe_busy_end()` | `abi.rs`, then `hit/handlers.rs` |
 //! | `setup_singlestep()` | `run()` in `arch/*/kprobes/machine.rs` |
 //! | `resume_singlestep()` | `after_step()` in `arch/*/kprobes/machine.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
@@ -55,7 +60,7 @@
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |
-//! | `collect_garbage_slots()` | `slots.rs`: `expired()`, `free_unused()` |
+//! | `collect_garbage_slots()` | `slots.rs`: `tasks_rcu_callback()`, `free_unused_pages()` |
 //! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
 //! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
 //! | `optimize_kprobe()` | `optimize/decide.rs`: `try_to_optimize()` |

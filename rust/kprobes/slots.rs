@@ -21,14 +21,15 @@
 //! - If all copies in the slot end in a trap, the slot is free at once: with the hit, the CPU has
 //!   left the slot.
 //! - If a copy ends in a jump, or the slot has a detour, a task may have been preempted in the
-//!   slot. The slot is free after a grace period of Tasks RCU (`call_rcu_tasks()`). That may take
-//!   long, so each pool counts the slots that wait. At a limit it allows no more jumps: see
-//!   [`may_end_in_jump`](SlotPool::may_end_in_jump).
+//!   slot. The slot is *pending* until a grace period of Tasks RCU is over (`call_rcu_tasks()`),
+//!   and then free. That may take long, so each pool counts its pending slots. At a limit, no more
+//!   code that ends in a jump is written: see [`may_end_in_jump`](SlotPool::may_end_in_jump).
 //!
-//! [`free_unused`] frees the pages that have no slot in use, at the end of each unregistration and
-//! of each pass of the worker, which a slot that has waited wakes. Changing the protection of a
-//! page interrupts all CPUs, so a pool keeps some unused pages. A pool looks at all of its pages
-//! only when the page of the last taken slot is full, or when a page has become unused.
+//! A page is unused if all of its slots are free. [`free_unused_pages`] frees unused pages, at the
+//! end of each unregistration and of each pass of the worker. Pending slots that become free wake
+//! the worker. Changing the protection of a page interrupts all CPUs, so a pool keeps some unused
+//! pages. A pool looks at all of its pages only when the page of the last taken slot is full, or
+//! when a page has become unused.
 //!
 //! C counterpart: `__get_insn_slot()` and its neighbours in
 //! [`kernel/kprobes.c`](srctree/kernel/kprobes.c).
@@ -79,8 +80,8 @@ pub(crate) const SLOT_LEN: usize = PAGE_SIZE / COUNT;
 /// The bytes for one copy of an instruction and the jump or trap after it.
 pub(crate) const COPY_LEN: usize = SLOT_LEN / 2;
 
-/// While as many slots of a pool wait for Tasks RCU (256 pages), code in new slots does not end in
-/// jumps: copies end in traps, and no detours are made.
+/// While as many slots of a pool are pending (256 pages), code in new slots does not end in jumps:
+/// copies end in traps, and no detours are made.
 const MAX_PENDING: usize = 256 * COUNT;
 
 /// The pool of copies of instructions.
@@ -119,11 +120,11 @@ pub(crate) struct SlotPool {
     name: &'static [u8],
     /// The number of words for a slot: the address of its instruction, and for a detour its chain.
     words: usize,
-    /// The number of pages that are kept even if none of their slots is in use.
+    /// The number of pages that are kept even if they are unused.
     min_pages: usize,
-    /// Whether all slots of a page have become free since the last [`free_unused`].
+    /// Whether a page has become unused since the last [`free_unused_pages`].
     has_unused: AtomicBool,
-    /// The number of slots that wait for Tasks RCU.
+    /// The number of pending slots.
     pending: AtomicUsize,
     /// The writer of the table, and the page that the last slot was taken from.
     pages: Guarded<(Writer<Page>, TextAddr)>,
@@ -162,7 +163,7 @@ impl SlotPool {
         slot.ok_or(Refusal::NoMemory)
     }
 
-    /// Returns whether code in another slot may end in a jump.
+    /// Returns whether code in a new slot may end in a jump: not too many slots are pending.
     pub(crate) fn may_end_in_jump(&self) -> bool {
         self.pending.load(Ordering::Relaxed) < MAX_PENDING
     }
@@ -173,8 +174,9 @@ impl SlotPool {
         may_cover(at) && self.page(at, &PreemptOff::new()).is_some()
     }
 
-    /// Returns the first word of the slot and the offset in the slot if `at` is in a slot in use.
-    /// The word is the address of the instruction, or the value of [`Slot::set_first_word`].
+    /// Returns the first word of the slot and the offset in the slot if `at` is in a slot that is
+    /// not free. The word is the address of the instruction, or the value of
+    /// [`Slot::set_first_word`].
     pub(crate) fn first_word(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
         let (index, offset) = slot_and_offset(at);
         let page = self.page(at, pinned)?;
@@ -187,9 +189,9 @@ impl SlotPool {
         self.table.find(TextAddr::new(base), pinned)
     }
 
-    /// Removes pages that have no slot in use from the table. Looks for them only if there may be
+    /// Removes unused pages from the table, but keeps some. Looks for them only if there may be
     /// one. A kept page is used before another is made, and is noted when it is unused again.
-    fn free_unused(&self, retired: &mut Retired<Page>) {
+    fn remove_unused_pages(&self, retired: &mut Retired<Page>) {
         if !self.has_unused.load(Ordering::Relaxed) {
             return;
         }
@@ -224,19 +226,19 @@ pub(crate) fn nth_page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, 
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
-/// Returns how many slots wait for Tasks RCU, as tasks may be in them.
+/// Returns the number of pending slots: tasks may be in them.
 pub(crate) fn pending() -> usize {
     let pending = |pool: &SlotPool| pool.pending.load(Ordering::Relaxed);
     pending(&COPIES).wrapping_add(pending(&DETOURS))
 }
 
-/// Frees pages without a slot in use, but keeps some. May wait: called outside of all locks.
+/// Frees unused pages, but keeps some. May wait: called outside of all locks.
 ///
 /// Does not lock the CPUs: an unarmed probe may be unregistered while a CPU is hotplugged.
-pub(crate) fn free_unused() {
+pub(crate) fn free_unused_pages() {
     let mut retired = Retired::new();
-    COPIES.free_unused(&mut retired);
-    DETOURS.free_unused(&mut retired);
+    COPIES.remove_unused_pages(&mut retired);
+    DETOURS.remove_unused_pages(&mut retired);
 }
 
 /// Returns the probes whose handlers a detour calls.
@@ -332,21 +334,21 @@ impl Page {
         words.unwrap_or_default()
     }
 
-    /// Gives back a slot.
-    fn give_back(&self, index: usize, deferred: bool) {
+    /// Gives back a slot in use: it is free, or pending if its code ends in a jump.
+    fn give_back(&self, index: usize, ends_in_jump: bool) {
         let slot = 1_usize.wrapping_shl(index as u32);
-        if !deferred {
-            self.free(slot);
+        if !ends_in_jump {
+            self.free_slots(slot);
             return;
         }
         self.pool.pending.fetch_add(1, Ordering::Relaxed);
-        if self.bits.free_later(slot) {
+        if self.bits.mark_pending(slot) {
             self.call_rcu_tasks();
         }
     }
 
     /// Makes slots free, which then belong to no instruction. The page may be freed during this.
-    fn free(&self, slots: usize) {
+    fn free_slots(&self, slots: usize) {
         let mut left = slots;
         while left != 0 {
             for word in self.words(left.trailing_zeros() as usize) {
@@ -355,43 +357,43 @@ impl Page {
             left &= left.wrapping_sub(1);
         }
         let pool = self.pool;
-        if self.bits.free(slots) {
+        if self.bits.mark_free(slots) {
             pool.has_unused.store(true, Ordering::Release);
         }
     }
 
-    /// Calls [`expired`] after a grace period of Tasks RCU.
+    /// Calls [`tasks_rcu_callback`] after a grace period of Tasks RCU.
     fn call_rcu_tasks(&self) {
         let head = self.callback.get();
         // SAFETY: One caller at a time has the head, until the callback has run. The page is not
         // freed before that, as some of its slots are not free.
-        unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(expired)) };
+        unsafe { bindings::rust_kprobes_call_rcu_tasks(head, Some(tasks_rcu_callback)) };
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: By the invariant; no slot is in use, so no CPU runs code of the page.
+        // SAFETY: By the invariant; all slots are free, so no CPU runs code of the page.
         unsafe { bindings::execmem_free(self.code.as_ptr()) };
     }
 }
 
-/// Frees the waiting slots, as the callback of Tasks RCU: no task is in them any more.
+/// Frees the covered slots of a page, as its callback of Tasks RCU: no task is in them any more.
 ///
 /// # Safety
 ///
 /// `head` is in a [`Page`] that is not freed.
-unsafe extern "C" fn expired(head: *mut bindings::callback_head) {
+unsafe extern "C" fn tasks_rcu_callback(head: *mut bindings::callback_head) {
     // SAFETY: By the precondition; an `Opaque` has the layout of its value. The page is not freed
-    // before the slots that waited are free.
+    // before the covered slots are free.
     let page = unsafe { &*kernel::container_of!(Opaque::cast_from(head), Page, callback) };
-    let (waited, pending) = page.bits.expired();
-    let count = waited.count_ones() as usize;
+    let (covered, pending) = page.bits.end_grace_period();
+    let count = covered.count_ones() as usize;
     page.pool.pending.fetch_sub(count, Ordering::Relaxed);
     if pending {
         page.call_rcu_tasks();
     }
-    page.free(waited);
+    page.free_slots(covered);
     worker::wake();
 }
 
@@ -506,7 +508,7 @@ mod tests {
 
     fn free_unused(pool: &SlotPool) {
         let mut retired = Retired::new();
-        pool.free_unused(&mut retired);
+        pool.remove_unused_pages(&mut retired);
         retired.wait();
     }
 

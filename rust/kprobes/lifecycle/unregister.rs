@@ -40,7 +40,7 @@ impl RemovedPoints {
     /// Waits until no hit uses the points, and frees them.
     pub(crate) fn wait(self) {
         self.0.wait();
-        slots::free_unused();
+        slots::free_unused_pages();
     }
 }
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The states of a page's slots: free, in use, or pending until Tasks RCU has waited.
+//! The states of a page's slots: free, in use, or pending.
 //!
 //! A slot is given back in one of two ways. A slot that no CPU can be in is free at once. A slot in
-//! which a task may have been preempted is *pending* until a grace period of Tasks RCU is over. A
-//! page has one callback. The pending slots that the queued callback will free are *waiting* as
-//! well. Slots that become pending after it was queued are for the next callback.
+//! which a task may have been preempted is *pending* until a grace period of Tasks RCU is over.
+//!
+//! A page has one callback of Tasks RCU. The queued callback frees only slots that were pending
+//! when it was queued, which its grace period *covers*. Slots that become pending later are not
+//! covered before the callback is queued again.
 //!
 //! ```text
-//!             take             free_later         call_rcu_tasks
-//!    free ----------> in use ------------> pending ------------> pending, waiting
-//!     ^                 |                                               |
-//!     +-----------------+-----------------------------------------------+
-//!                      free                                          expired
+//!             take            mark_pending        call_rcu_tasks
+//!    free ----------> in use --------------> pending ------------> pending, covered
+//!     ^                 |                                                 |
+//!     +-----------------+-------------------------------------------------+
+//!                   mark_free                              end_grace_period, mark_free
 //! ```
 
 use crate::atomics::{
@@ -27,11 +29,11 @@ use crate::atomics::{
 pub(crate) struct Bits {
     all: usize,
     free: AtomicUsize,
-    /// Pending slots, the waiting ones included. If there are any, the page's callback is queued.
+    /// Pending slots, covered or not. If there are any, the page's callback is queued.
     pending: AtomicUsize,
-    /// Waiting slots: those that the queued callback frees. Only the task that queues the callback,
+    /// Covered slots: those that the queued callback frees. Only the task that queues the callback,
     /// and the callback itself, use this word.
-    waiting: AtomicUsize,
+    covered: AtomicUsize,
 }
 
 impl Bits {
@@ -41,7 +43,7 @@ impl Bits {
             all,
             free: AtomicUsize::new(all),
             pending: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
+            covered: AtomicUsize::new(0),
         }
     }
 
@@ -53,34 +55,37 @@ impl Bits {
         Some(index as usize)
     }
 
-    /// Gives back taken slots that no CPU can be in. Returns whether all slots are free now.
-    pub(crate) fn free(&self, slots: usize) -> bool {
+    /// Makes slots free that no CPU can be in: slots in use, or slots that
+    /// [`end_grace_period`](Bits::end_grace_period) has returned. Returns whether all slots of the
+    /// page are free now.
+    pub(crate) fn mark_free(&self, slots: usize) -> bool {
         // `all` is read before the store, after which the page may be freed.
         let all = self.all;
         self.free.fetch_or(slots, Ordering::Release) | slots == all
     }
 
-    /// Gives back a taken slot that tasks may be in. If this returns true, the caller calls
-    /// `call_rcu_tasks()`, whose callback calls [`expired`](Bits::expired).
+    /// Makes a slot in use pending, as tasks may be in it. If this returns true, the caller calls
+    /// `call_rcu_tasks()`, whose callback calls [`end_grace_period`](Bits::end_grace_period).
     #[must_use]
-    pub(crate) fn free_later(&self, slot: usize) -> bool {
+    pub(crate) fn mark_pending(&self, slot: usize) -> bool {
         let is_first = self.pending.fetch_or(slot, Ordering::AcqRel) == 0;
         if is_first {
-            self.waiting.store(slot, Ordering::Relaxed);
+            self.covered.store(slot, Ordering::Relaxed);
         }
         is_first
     }
 
-    /// Ends a grace period. Returns the slots that waited, for [`free`](Bits::free), and whether
-    /// slots are pending. If so, the caller queues the callback again, before it frees the slots.
+    /// Ends a grace period. Returns the slots that it has covered, for
+    /// [`mark_free`](Bits::mark_free), and whether other slots are pending. These are covered now:
+    /// the caller queues the callback again, before it frees the returned slots.
     #[must_use]
-    pub(crate) fn expired(&self) -> (usize, bool) {
-        let waited = self.waiting.load(Ordering::Relaxed);
-        let pending = self.pending.fetch_and(!waited, Ordering::AcqRel) & !waited;
+    pub(crate) fn end_grace_period(&self) -> (usize, bool) {
+        let covered = self.covered.load(Ordering::Relaxed);
+        let pending = self.pending.fetch_and(!covered, Ordering::AcqRel) & !covered;
         if pending != 0 {
-            self.waiting.store(pending, Ordering::Relaxed);
+            self.covered.store(pending, Ordering::Relaxed);
         }
-        (waited, pending != 0)
+        (covered, pending != 0)
     }
 
     /// Returns whether all slots are free.
@@ -106,11 +111,11 @@ mod tests {
         core::iter::from_fn(|| page.take()).count()
     }
 
-    /// The grace period is over: how many slots wait no more, and whether to ask again.
+    /// Ends a grace period: how many slots become free, and whether to queue the callback again.
     fn expire(page: &Bits) -> (u32, bool) {
-        let (waited, ask) = page.expired();
-        page.free(waited);
-        (waited.count_ones(), ask)
+        let (covered, again) = page.end_grace_period();
+        page.mark_free(covered);
+        (covered.count_ones(), again)
     }
 
     #[test]
@@ -120,7 +125,7 @@ mod tests {
             seen[index] += 1;
         }
         assert!(seen == [1; COUNT]);
-        page.free(1 << (COUNT - 5));
+        page.mark_free(1 << (COUNT - 5));
         assert_eq!(page.take(), Some(COUNT - 5));
         assert_eq!(page.take(), None);
         assert_eq!(take_all(&Bits::new(usize::MAX)), usize::BITS as usize);
@@ -128,22 +133,22 @@ mod tests {
     }
 
     #[test]
-    fn free_later_frees_after_a_grace_period() {
+    fn pending_slot_is_free_after_a_grace_period() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
-        assert!(page.free_later(1 << 3));
+        assert!(page.mark_pending(1 << 3));
         assert_eq!(page.take(), None);
         assert_eq!(expire(&page), (1, false));
         assert_eq!(page.take(), Some(3));
     }
 
     #[test]
-    fn slots_left_during_a_wait_are_freed_by_the_next() {
+    fn slots_not_covered_are_freed_by_the_next_grace_period() {
         let page = page();
         assert_eq!(take_all(&page), COUNT);
-        assert!(page.free_later(1 << 3));
-        assert!(!page.free_later(1 << (COUNT - 4)));
-        assert!(!page.free_later(1 << 5));
+        assert!(page.mark_pending(1 << 3));
+        assert!(!page.mark_pending(1 << (COUNT - 4)));
+        assert!(!page.mark_pending(1 << 5));
         assert_eq!(expire(&page), (1, true));
         assert_eq!(page.take(), Some(3));
         assert_eq!(page.take(), None);
@@ -152,11 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn expired_returns_the_slots_that_waited() {
+    fn end_grace_period_returns_the_covered_slots() {
         let page = page();
         take_all(&page);
-        assert!(page.free_later(1 << 1));
-        assert_eq!(page.expired(), (1 << 1, false));
+        assert!(page.mark_pending(1 << 1));
+        assert_eq!(page.end_grace_period(), (1 << 1, false));
     }
 
     #[test]
@@ -167,9 +172,9 @@ mod tests {
             return;
         };
         assert!(!page.is_unused());
-        page.free(1 << one);
+        page.mark_free(1 << one);
         assert!(!page.is_unused());
-        assert!(page.free_later(1 << other));
+        assert!(page.mark_pending(1 << other));
         assert!(!page.is_unused());
         assert_eq!(expire(&page), (1, false));
         assert!(page.is_unused());

@@ -68,7 +68,7 @@ impl World {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
         self.left_after[slot].store(self.asks.fetch_or(0, AcqRel), Relaxed);
-        let ask = self.bits().free_later(1 << slot);
+        let ask = self.bits().mark_pending(1 << slot);
         self.follow_up(ask);
     }
 
@@ -76,7 +76,7 @@ impl World {
     fn free(&self, slot: usize) {
         self.slots[slot].have();
         self.given.fetch_add(1, Relaxed);
-        if self.bits().free(1 << slot) {
+        if self.bits().mark_free(1 << slot) {
             self.noted.store(true, Release);
         }
     }
@@ -99,17 +99,17 @@ impl World {
         self.asked.fetch_sub(1, AcqRel);
         self.head.have();
         let this = self.asks.fetch_or(0, AcqRel);
-        let (waited, ask) = self.bits().expired();
-        for slot in (0..SLOTS).filter(|slot| waited >> slot & 1 != 0) {
+        let (covered, ask) = self.bits().end_grace_period();
+        for slot in (0..SLOTS).filter(|slot| covered >> slot & 1 != 0) {
             self.slots[slot].share();
             let left_after = self.left_after[slot].load(Relaxed);
             assert!(
                 left_after < this,
-                "a slot does not wait for its own grace period"
+                "a slot is covered by a grace period that began before it was left"
             );
         }
         self.follow_up(ask);
-        if self.bits().free(waited) {
+        if self.bits().mark_free(covered) {
             self.noted.store(true, Release);
         }
         // Who frees the page may come in between.
