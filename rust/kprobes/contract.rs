@@ -264,8 +264,11 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns whether this trap ends the step that [`run`](Machine::run) has begun.
     fn ends_step(prepared: &Self::ArchInsn, registers: &Registers) -> bool;
 
-    /// After a step: sets the registers to the values that the original instruction leaves. `saved`
-    /// is the value of [`Next::Stepping`].
+    /// After a step: sets the registers to the values that the original instruction leaves, and
+    /// returns [`AfterStep::Done`]. If the step was only the memory access of an instruction that
+    /// is emulated otherwise, sets them to the values before the instruction, and returns
+    /// [`AfterStep::Again`]: the breakpoint is hit again. `saved` is the value of
+    /// [`Next::Stepping`].
     fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep;
 
     /// Returns whether a fault during a step is one of the stepped copy.

@@ -102,8 +102,8 @@ pub(crate) struct Detour {
 }
 
 impl Detour {
-    /// Writes the detour of `insn` at `at`. The detour calls no handler yet.
-    fn of(at: TextAddr, insn: &Insn, text_lock: &mut text::Lock) -> Result<Self, Refusal> {
+    /// Writes the detour of `insn` at `at` into a slot. The detour calls no handler yet.
+    fn write(at: TextAddr, insn: &Insn, text_lock: &mut text::Lock) -> Result<Self, Refusal> {
         let mut slot = DETOURS.take(at)?;
         let word = slot.chain_word().ok_or(Refusal::NoMemory)?;
         let template = (&raw const bindings::rust_kprobes_detour_template).addr() as u64;
@@ -179,7 +179,7 @@ unsafe impl Jumps for S390 {
         let reason = reason.map(NoJump::from);
         match reason.or_else(|| metadata.reserved_by(bytes)) {
             Some(no) => Err(no),
-            None => Ok(Detour::of(at, &insn, text_lock)?),
+            None => Ok(Detour::write(at, &insn, text_lock)?),
         }
     }
 

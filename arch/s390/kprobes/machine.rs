@@ -187,6 +187,8 @@ unsafe impl Machine for S390 {
     #[inline(always)]
     fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
         let regs = SavedRegs::of_mut(registers);
+        // The code in the slot was only the memory access of an emulated instruction. The access
+        // did not fault after all: the breakpoint is hit again.
         if !matches!(prepared.run, Run::Copy) {
             regs.mask = saved;
             regs.ip = prepared.at.get() as usize;

@@ -75,8 +75,8 @@ pub(crate) struct Detour {
 }
 
 impl Detour {
-    /// Writes the detour of a region. The detour calls no handler yet.
-    fn of(region: &Region, text_lock: &mut text::Lock) -> Result<Self, NoJump> {
+    /// Writes the detour of a region into a slot. The detour calls no handler yet.
+    fn write(region: &Region, text_lock: &mut text::Lock) -> Result<Self, NoJump> {
         let at = region.at();
         if !DETOURS.may_end_in_jump() {
             return Err(NoJump::from(NoJumpReason::DetoursWait));
@@ -105,7 +105,8 @@ impl Detour {
 }
 
 impl Drop for Detour {
-    /// Tells perf that the detour is freed.
+    /// Tells perf that the detour is freed. The field `slot` is dropped next, which gives the slot
+    /// back (`rust/kprobes/slots.rs`).
     fn drop(&mut self) {
         poke::tell_perf_freed(&self.slot, 0, self.len.into());
     }
@@ -189,8 +190,8 @@ unsafe impl Jumps for X86 {
         read: ReadText<'_>,
         text_lock: &mut text::Lock,
     ) -> Result<Detour, NoJump> {
-        Detour::of(
-            &Region::of(at, function, targets, metadata, read)?,
+        Detour::write(
+            &Region::find(at, function, targets, metadata, read)?,
             text_lock,
         )
     }

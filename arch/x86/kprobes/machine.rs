@@ -216,6 +216,8 @@ unsafe impl Machine for X86 {
 
     #[inline(always)]
     fn after_step(prepared: &ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep {
+        // The copy was only the load of an emulated branch, for memory that the emulation could not
+        // read. The load did not fault after all: the breakpoint is hit again.
         if prepared.op.is_some() {
             registers.flags = saved;
             registers.ip = prepared.at.get() as usize;

@@ -2,8 +2,9 @@
 
 //! The x86 back end.
 //!
-//! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`jprobes`],
-//! `jump` and `returns` use the CPU and its text. [`entry`] has the entry of the breakpoint trap.
+//! [`isa`] has facts about instructions and also compiles on the host. [`machine`], [`prepare`],
+//! [`poke`], [`jprobes`], `jump` and `returns` use the CPU and its text. [`entry`] has the entry of
+//! the breakpoint trap.
 
 mod entry;
 mod isa;

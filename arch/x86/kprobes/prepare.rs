@@ -95,7 +95,8 @@ impl ArchInsn {
 }
 
 impl Drop for ArchInsn {
-    /// Tells perf that the copies are freed.
+    /// Tells perf that the copies are freed. The field `slot` is dropped next, which gives the slot
+    /// back (`rust/kprobes/slots.rs`).
     fn drop(&mut self) {
         let Some(slot) = &self.slot else {
             return;

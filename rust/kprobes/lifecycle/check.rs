@@ -69,8 +69,9 @@ pub(super) struct KnownStart {
     pub(super) function: TextRange,
 }
 
-/// Checks whether the text at `at` may be probed. Returns where to decode from, or `None` if ftrace
-/// hits a point there.
+/// Checks whether the text at `at` may be probed. Returns where to decode from, to prove that an
+/// instruction starts at `at`. `Ok(None)` means that ftrace calls from `at` and will hit the point:
+/// no instruction is decoded or prepared.
 pub(super) fn check_address(
     images: &mut Images,
     at: TextAddr,
@@ -86,6 +87,7 @@ pub(super) fn check_address(
     if symbols::is_gate(at) || is_blacklisted(at, Some(&function)) {
         return Err(Refusal::Blacklisted);
     }
+    // Refuses text that other code changes or traps on.
     let known_start = images.image(module, at)?.start_unless_reserved(at)?;
     match function.kind {
         symbol::FunctionKind::Function => (),

@@ -121,6 +121,7 @@ fn add_or_prepare(
     let point = refuse_registered(change.points, at, probe)?;
     probe.begin_registration(at, addr.on_entry);
     let start = check::check_address(change.images, at, cache)?;
+    // `None`: ftrace will hit the point.
     probe.set(Flag::Ftrace, start.is_none());
     if let Some(point) = point {
         can_share(change, point, probe)?;
@@ -175,8 +176,9 @@ fn can_share(change: &mut Change<'_>, point: PointRef<'_>, probe: &Probe) -> Res
     }
 }
 
-/// Prepares the instruction at an address that is hit by a breakpoint: proves that one starts
-/// there, decides how it is executed, and fills its slot.
+/// Returns the kind of a new point. If `start` is `None`, ftrace will hit the point. Otherwise
+/// prepares the instruction: proves that one starts at `at`, decides how it is executed, and fills
+/// its slot.
 fn prepare_insn(
     change: &mut Change<'_>,
     at: TextAddr,

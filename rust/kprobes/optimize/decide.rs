@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Decides whether a point can have a jump, and makes the detour of the jump.
+//! Decides by the text whether a point gets a jump, makes the detour of the jump, and queues the
+//! point.
 //!
-//! The decision is made when the point may get a jump for the first time. It depends on the text
-//! around the point and on the text metadata of the kernel or the module. Both hardly change, so
-//! the decision is stored in the point: `Point::jump_decision`, a
+//! The decision is made at the first attempt at which neither the sysctl nor a probe prevents a
+//! jump. It depends on the text around the point and on the text metadata of the kernel or the
+//! module. Both hardly change, so the decision is stored in the point: `Point::jump_decision`, a
 //! [`Decision`](crate::registry::optimizer::Decision).
 //!
-//! Some reasons are temporary: no memory, too many detours that wait, text that cannot be read, a
+//! Some reasons are temporary: no memory, too many pending detours, text that cannot be read, a
 //! module that is being loaded, and a debugger's breakpoints, which may also make text undecodable.
 //! The point stays undecided, and each attempt decides again. The last temporary reason, except a
 //! shortage, is kept in `Optimizer::temporary`, to be shown.
 //!
-//! Jprobes, post handlers and breakpoints of other probes are no part of the decision: `blocker`
-//! checks for them each time.
+//! The sysctl, jprobes, post handlers and breakpoints of other probes are no part of the decision:
+//! `try_to_optimize()` and `blocker()` check for them each time, before it.
 //!
 //! C counterpart: `can_optimize()` and `arch_prepare_optimized_kprobe()` in
 //! [`arch/x86/kernel/kprobes/opt.c`](srctree/arch/x86/kernel/kprobes/opt.c).
@@ -50,8 +51,8 @@ impl Points {
         })
     }
 
-    /// Returns the reason if a probe prevents a jump: a probe with a post handler, a jprobe, or a
-    /// breakpoint in the bytes of the jump.
+    /// Returns the reason if a probe prevents a jump now: a probe with a post handler, a jprobe, or
+    /// a breakpoint in the bytes of the jump.
     pub(super) fn blocker(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.probes.has_post_or_jprobe() {
             let jprobe = point.probes.iter().find(|probe| probe.is_jprobe());
@@ -62,14 +63,16 @@ impl Points {
         Some(NoJumpReason::ProbeInside.at(inside))
     }
 
-    /// Returns whether the point has a breakpoint, and no probe prevents a jump.
+    /// Returns whether the point has a breakpoint, and no probe prevents a jump now. The text may
+    /// prevent one always: see `Change::make_jump()`.
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
         point.armed.get() == Armed::Breakpoint && self.blocker(point).is_none()
     }
 }
 
 impl Change<'_> {
-    /// Queues the points that may have a jump.
+    /// Queues these points if the sysctl is on, except for points at which a probe prevents a jump
+    /// now or the text prevents one always.
     pub(crate) fn try_to_optimize<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
         if self.optimizer.allowed {
             for point in points {
@@ -78,8 +81,8 @@ impl Change<'_> {
         }
     }
 
-    /// Queues all points that may have a jump. In the order of addresses, if there is memory for
-    /// that: then each function and each module is decoded once.
+    /// Calls [`try_to_optimize`](Change::try_to_optimize) with all points. In the order of
+    /// addresses, if there is memory for that: then each function and each module is decoded once.
     pub(crate) fn try_to_optimize_all(&mut self) {
         let points = self.points;
         match points.in_order() {
@@ -88,8 +91,8 @@ impl Change<'_> {
         }
     }
 
-    /// Queues the points at these addresses that may have a jump, after a change, and the points
-    /// whose jumps would overwrite these addresses.
+    /// Calls [`try_to_optimize`](Change::try_to_optimize) after a change, with the points at these
+    /// addresses and the points whose jumps would overwrite these addresses.
     pub(crate) fn reconsider(&mut self, addresses: &mut dyn Iterator<Item = TextAddr>) {
         let points = self.points;
         self.try_to_optimize(
@@ -98,7 +101,8 @@ impl Change<'_> {
         );
     }
 
-    /// Queues a point if it may have a jump. Decides first whether it can have one.
+    /// Queues a point, unless a probe prevents a jump now or the text prevents one always. Decides
+    /// about the text if that was not decided before.
     fn try_queue(&mut self, point: PointRef<'_>) -> Option<()> {
         let prepared = point.prepared()?;
         if !self.points.may_jump(point) {
@@ -127,7 +131,7 @@ impl Change<'_> {
                 return None;
             }
             self.optimizer.shortage = why.reason;
-            // Detours that wait for Tasks RCU will free memory.
+            // There will be more room when the pending slots are free.
             if slots::pending() != 0 {
                 self.optimizer.retry = true;
                 worker::wake();
@@ -141,7 +145,8 @@ impl Change<'_> {
         Some(())
     }
 
-    /// Makes the jump of the point at `at`, or returns why there cannot be one.
+    /// Makes the jump of the point at `at`, or returns the reason why the text prevents one, or why
+    /// that cannot be decided now.
     fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
         // Either fails if the module is being unloaded.
         let cannot_read = |_| NoJumpReason::CannotRead;
@@ -191,10 +196,10 @@ fn targets<'a>(
 ) -> Result<&'a <Arch as Jumps>::BranchTargets, NoJump> {
     let (whole, group) = (function.text, function.group);
     let same = last.take().filter(|(last, _)| *last == whole);
-    let found = || {
+    let find = || {
         let targets = Arch::branch_targets(whole, group, metadata, read, text_lock);
         (whole, targets)
     };
-    let (_, targets) = last.insert(same.unwrap_or_else(found));
+    let (_, targets) = last.insert(same.unwrap_or_else(find));
     targets.as_ref().map_err(|&reason| reason)
 }

@@ -2,13 +2,15 @@
 
 //! Jump optimization: replaces breakpoints by jumps, and jumps by breakpoints.
 //!
-//! `decide` makes a detour for an armed point, once, if the point can have a jump. It queues the
-//! point unless a post handler, a breakpoint in the bytes of the jump, or the sysctl prevents the
-//! jump now. From then on the point's hits continue in the detour. The `worker` waits until no task
-//! can be in the bytes of the jump, then checks each point again and writes the jumps. `reasons`
-//! returns why a point has no jump.
+//! `decide` tries to get a jump for an armed point. It does nothing if the sysctl or a probe (a
+//! post handler, a jprobe, a breakpoint in the bytes of the jump) prevents a jump now. Otherwise
+//! the first attempt decides by the text, once: it makes a detour, unless the text prevents a jump
+//! always. If the point has a detour, it is queued, and from then on its hits continue in the
+//! detour. The `worker` waits until no task can be in the bytes of the jump, then checks each point
+//! again and writes the jumps. `reasons` returns why a point has no jump.
 //!
-//! The path of a decision: `decide` (`try_queue()`, `make_jump()`), then the back end's
+//! The path of a decision: `decide` (`try_to_optimize()` checks the sysctl, `try_queue()` the
+//! probes; `make_jump()` decides by the text), then the back end's
 //! [`Jumps::make_detour`](crate::contract::Jumps::make_detour), on x86 `jump.rs` and
 //! `isa/region.rs`. The reasons are [`NoJumpReason`](crate::model::no_jump::NoJumpReason); users
 //! read them in debugfs `kprobes/unoptimized` (`debugfs.rs`), modules by `kprobe_why_no_jump()`.

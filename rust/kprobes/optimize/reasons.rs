@@ -8,6 +8,10 @@ impl Registry {
     /// Returns why a point with a breakpoint has no jump, and none is queued. In this order: the
     /// stored decision, the blocker, the sysctl that is off, the temporary reason, the last
     /// shortage.
+    ///
+    /// No decision is made while the sysctl is off, or while a probe prevents the jump. So with the
+    /// sysctl off, an undecided point is shown as switched off even if its text prevents a jump
+    /// always.
     pub(crate) fn why_no_jump(&self, point: PointRef<'_>) -> Option<NoJump> {
         if point.armed.get() != Armed::Breakpoint || point.jump_decision.is_optimized() {
             return None;
@@ -19,7 +23,10 @@ impl Registry {
         let mut temporary = self.optimizer.temporary.iter();
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
-        // If no reason is stored, there was no room for the detour, or to store the reason.
+        // Without these reasons, the point is undecided because its last attempt was short of
+        // memory or met too many pending detours. Nothing else leads here: when another obstacle
+        // ends, an attempt follows before the registry is unlocked. A shortage is not stored for
+        // each point. The last one is shown, which another point may have met.
         why.or(Some(self.optimizer.shortage.into()))
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn undo_redirect(point: PointRef<'_>) {
 
 impl Optimizer {
     /// Forgets the temporary reason of the point at `at`, which was decided about or will be
-    /// removed.
+    /// removed, or whose text was freed.
     pub(super) fn forget_temporary(&mut self, at: TextAddr) {
         self.temporary.retain(|&mut (other, _)| other != at);
         // The drop of a list that has no memory would call `krealloc()` each time.
@@ -105,7 +105,8 @@ impl Change<'_> {
     }
 
     /// Forgets the jump of a point that is about to be removed, or whose text was freed. The text
-    /// is not written. A task that reaches the detour later calls no handler.
+    /// is not written, and nothing is freed: the point owns its detour, which is dropped with the
+    /// point. A task that reaches the detour later calls no handler.
     pub(crate) fn forget_jump(&mut self, point: PointRef<'_>) {
         if let Some(jump) = point.jump_decision.jump() {
             Arch::set_chain(&jump.detour, None);

@@ -93,8 +93,9 @@ impl Region {
         self.insns.iter().flatten()
     }
 
-    /// Returns the region of a probe at `at`. `branches` lead into `function`, sorted.
-    pub(crate) fn of(
+    /// Finds the region of a probe at `at`, or the reason why a jump cannot replace it. `branches`
+    /// lead into `function`, sorted.
+    pub(crate) fn find(
         at: TextAddr,
         function: TextRange,
         branches: &[Branch],

@@ -86,7 +86,7 @@ impl<'a> Pretend<'a> {
         };
         branch_targets::branches_into(function, GROUP, self.indirect, self, &mut read, found)?;
         let list = list.get_mut(..count).unwrap_or_default();
-        Region::of(at(offset), function, list, self, &mut read)
+        Region::find(at(offset), function, list, self, &mut read)
     }
 
     /// Reports the branches that leave the code at [`ELSEWHERE`]. Returns whether that code has an

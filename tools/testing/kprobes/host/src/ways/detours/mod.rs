@@ -132,6 +132,6 @@ impl Function {
         read: &mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>,
     ) -> Result<Region, NoJump> {
         let found = self.targets.as_mut().map_err(|reason| *reason)?;
-        Region::of(TextAddr::new(at), self.text, found, metadata, read)
+        Region::find(TextAddr::new(at), self.text, found, metadata, read)
     }
 }
