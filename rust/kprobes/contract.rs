@@ -9,7 +9,7 @@
 //! calls a back end through these traits, by the name `arch::Arch`.
 //!
 //! A back end chooses for each instruction whether the trap handler emulates it, or the CPU runs a
-//! copy that ends in a breakpoint or in a jump back; [`Next`] tells the core which. How
+//! copy that ends in a breakpoint or in a jump back; [`Outcome`] tells the core which. How
 //! architectures implement each method is described in
 //! `Documentation/trace/rust-kprobes/porting.rst`.
 //!
@@ -32,7 +32,7 @@ use crate::{
     model::{
         hit_state::{
             AfterStep,
-            Next, //
+            Outcome, //
         },
         target::ProbeAddr,
         text_metadata::TextMetadata, //
@@ -115,9 +115,9 @@ pub(crate) unsafe trait Machine: Isa {
     /// Returns the address of this CPU's copy of a per-CPU variable.
     fn cpu_copy<T>(original: *const T, pinned: &PreemptOff) -> *mut T;
 
-    /// Returns whether this CPU handles a hit.
+    /// Returns whether this CPU is in a hit: it handles one, or steps an instruction.
     #[inline(always)]
-    fn handles_hit(pinned: &PreemptOff) -> bool {
+    fn is_in_hit(pinned: &PreemptOff) -> bool {
         Self::current_probe(pinned).is_some()
     }
 
@@ -252,11 +252,12 @@ pub(crate) unsafe trait Machine: Isa {
     }
 
     /// Executes the instruction, or begins to. With `has_post_handler` it is emulated or stepped,
-    /// never [`Next::Redirected`]: the CPU comes back after the instruction.
+    /// never [`Outcome::Redirected`]: the CPU comes back after the instruction.
     ///
     /// The core passes the registers of the trap that this CPU handles: emulation uses the stack of
     /// the interrupted code.
-    fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next;
+    fn run(prepared: &Self::ArchInsn, registers: &mut Registers, has_post_handler: bool)
+        -> Outcome;
 
     /// Returns the address of the instruction.
     fn insn_addr(prepared: &Self::ArchInsn) -> TextAddr;
@@ -268,7 +269,7 @@ pub(crate) unsafe trait Machine: Isa {
     /// returns [`AfterStep::Done`]. If the step was only the memory access of an instruction that
     /// is emulated otherwise, sets them to the values before the instruction, and returns
     /// [`AfterStep::Again`]: the breakpoint is hit again. `saved` is the value of
-    /// [`Next::Stepping`].
+    /// [`Outcome::Stepping`].
     fn after_step(prepared: &Self::ArchInsn, registers: &mut Registers, saved: usize) -> AfterStep;
 
     /// Returns whether a fault during a step is one of the stepped copy.

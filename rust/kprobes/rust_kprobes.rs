@@ -61,7 +61,7 @@
 //! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |
 //! | `collect_garbage_slots()` | `slots.rs`: `tasks_rcu_callback()`, `free_unused_pages()` |
-//! | `can_optimize()` | `optimize/decide.rs`, `arch/x86/kprobes/isa/region.rs` |
+//! | `can_optimize()` | `decide_by_text()` in `optimize/decide.rs`, x86 `isa/region.rs` |
 //! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
 //! | `optimize_kprobe()` | `optimize/decide.rs`: `try_to_optimize()` |
 //! | `unoptimize_kprobe()` | `optimize/remove.rs`: `remove_jumps()` |

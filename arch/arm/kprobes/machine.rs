@@ -42,7 +42,7 @@ use crate::{
     },
     model::hit_state::{
         AfterStep,
-        Next, //
+        Outcome, //
     },
     slots::Slot,
     sys::{
@@ -189,7 +189,7 @@ unsafe impl Machine for Arm {
     }
 
     #[inline(always)]
-    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Outcome {
         match &prepared.run {
             Run::Copy(slot) | Run::CopyOrEmulate(slot, _)
                 if slot.ends_in_jump()
@@ -197,7 +197,7 @@ unsafe impl Machine for Arm {
                     && !in_it_block(saved_psr(registers)) =>
             {
                 Self::set_ip(registers, slot.jump_copy());
-                Next::Redirected
+                Outcome::Redirected
             }
             Run::Copy(slot) => step(slot, registers),
             Run::CopyOrEmulate(slot, emulation) => {
@@ -246,11 +246,11 @@ fn in_it_block(psr: u32) -> bool {
 
 /// Sends the CPU to the copy that ends in a breakpoint.
 #[inline(always)]
-fn step(slot: &Slot, registers: &mut Registers) -> Next {
+fn step(slot: &Slot, registers: &mut Registers) -> Outcome {
     let saved = saved_psr(registers);
     set_psr(registers, psr::for_step(saved));
     Arm::set_ip(registers, slot.at());
-    Next::Stepping(saved as usize)
+    Outcome::Stepping(saved as usize)
 }
 
 /// Emulates the instruction. If it accesses memory that emulation may not touch, sends the CPU to
@@ -261,7 +261,7 @@ fn emulate(
     emulation: &Emulation,
     slot: Option<&Slot>,
     registers: &mut Registers,
-) -> Next {
+) -> Outcome {
     let faults = slot.is_none();
     let to = emulation.run(at, &mut Interrupted { registers, faults });
     match (to, slot) {
@@ -269,7 +269,7 @@ fn emulate(
         // Without a copy, the emulation takes a fault itself.
         (to, _) => Arm::set_ip(registers, to.unwrap_or(at)),
     }
-    Next::Emulated
+    Outcome::Emulated
 }
 
 /// Replaces each instruction, and returns when every CPU sees that.

@@ -31,7 +31,7 @@ use crate::{
     },
     model::hit_state::{
         AfterStep,
-        Next, //
+        Outcome, //
     },
     sys::{
         blacklist,
@@ -146,7 +146,7 @@ unsafe impl Machine for S390 {
     }
 
     #[inline(always)]
-    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Outcome {
         let regs = SavedRegs::of_mut(registers);
         let emulated = match &prepared.run {
             Run::Branch(branch) => branch.run(prepared.at, regs),
@@ -159,14 +159,14 @@ unsafe impl Machine for S390 {
         };
         let (next, to) = match (&prepared.slot, emulated) {
             (Some(slot), None) if slot.ends_in_jump() && !has_post_handler => {
-                (Next::Redirected, slot.jump_copy())
+                (Outcome::Redirected, slot.jump_copy())
             }
             (Some(slot), None) => {
                 let saved = regs.mask;
                 regs.mask &= !INTERRUPTS;
-                (Next::Stepping(saved), slot.at())
+                (Outcome::Stepping(saved), slot.at())
             }
-            (_, to) => (Next::Emulated, to.unwrap_or(prepared.at)),
+            (_, to) => (Outcome::Emulated, to.unwrap_or(prepared.at)),
         };
         regs.ip = to.get() as usize;
         next

@@ -34,7 +34,7 @@ use crate::{
     model::{
         hit_state::{
             AfterStep,
-            Next, //
+            Outcome, //
         },
         target::ProbeAddr, //
     },
@@ -94,7 +94,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn handles_hit(_pinned: &PreemptOff) -> bool {
+    fn is_in_hit(_pinned: &PreemptOff) -> bool {
         // SAFETY: Only compares this CPU's `current_kprobe`.
         unsafe {
             asm!("cmpq $0, %gs:{word}(%rip)",
@@ -182,19 +182,19 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Next {
-        let next = prepared.next;
+    fn run(prepared: &ArchInsn, registers: &mut Registers, has_post_handler: bool) -> Outcome {
+        let next = prepared.resume_at;
         match prepared.redirect_ip.load(Ordering::Acquire) {
             to if to != 0 && !has_post_handler => {
                 registers.ip = to;
-                Next::Redirected
+                Outcome::Redirected
             }
             _ => {
                 // SAFETY: The core passes the registers of this CPU's breakpoint trap, whose entry
                 // code leaves the gap.
                 let regs = unsafe { SavedRegs::of(registers) };
                 match emulate::emulate_common(&prepared.op, next, regs) {
-                    true => Next::Emulated,
+                    true => Outcome::Emulated,
                     false => run_slow(prepared, registers),
                 }
             }
@@ -224,7 +224,7 @@ unsafe impl Machine for X86 {
             return AfterStep::Again;
         }
         registers.flags |= saved & IF;
-        registers.ip = prepared.next.get() as usize;
+        registers.ip = prepared.resume_at.get() as usize;
         AfterStep::Done
     }
 
@@ -254,20 +254,20 @@ fn starts_with_endbr(_function: TextAddr) -> bool {
 
 /// Emulates one of the less frequent operations, or sends the CPU to the stepped copy.
 #[inline(never)]
-fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Next {
+fn run_slow(prepared: &ArchInsn, registers: &mut Registers) -> Outcome {
     let done = prepared.op.is_some_and(|op| {
         // SAFETY: As in `run`.
         let regs = unsafe { SavedRegs::of(registers) };
-        emulate::emulate(&op, prepared.next, regs).is_ok()
+        emulate::emulate(&op, prepared.resume_at, regs).is_ok()
     });
     match &prepared.slot {
         Some(slot) if !done => {
             let saved = registers.flags;
             registers.flags &= !IF;
             registers.ip = slot.at().get() as usize;
-            Next::Stepping(saved)
+            Outcome::Stepping(saved)
         }
-        _ => Next::Emulated,
+        _ => Outcome::Emulated,
     }
 }
 

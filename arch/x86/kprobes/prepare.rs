@@ -56,7 +56,7 @@ pub(crate) struct ArchInsn {
     /// The address of the instruction.
     pub(super) at: TextAddr,
     /// The address of the next instruction, or the target of an unconditional jump.
-    pub(super) next: TextAddr,
+    pub(super) resume_at: TextAddr,
     /// The new instruction pointer, if a hit without post handlers needs nothing else; otherwise
     /// zero. It is the next instruction after a NOP, the target of an unconditional jump, the copy
     /// that ends in a jump back, or the copies in a detour.
@@ -86,7 +86,7 @@ impl ArchInsn {
     /// called: the release store orders the two, and the return from the trap serializes the CPU.
     pub(crate) fn redirect(&self, detour: Option<TextAddr>) {
         let usual = match self.op {
-            Some(Op::Continue) => Some(self.next),
+            Some(Op::Continue) => Some(self.resume_at),
             _ => self.boosted(),
         };
         let to = detour.or(usual).map_or(0, |to| to.get() as usize);
@@ -124,8 +124,8 @@ pub(super) fn prepare(
     if restrict::call_check_trap(&insn, at).is_some_and(text::is_cfi_trap) {
         return Err(Refusal::CallCheck);
     }
-    let mut next = at.after(insn.len() as u64)?;
-    let after = read_insn(next, read).ok();
+    let mut resume_at = at.after(insn.len() as u64)?;
+    let after = read_insn(resume_at, read).ok();
     let first = insn.bytes().first().copied().unwrap_or_default();
     let mut copy_len = insn.len() as u8;
     let (op, slot) = match classify::classify(&insn, after.as_ref(), fixup)? {
@@ -136,9 +136,9 @@ pub(super) fn prepare(
             poke::write_slot(&mut slot, 0, &load.then(&[encode::INT3])?, text_lock);
             (Some(op), Some(slot))
         }
-        Exec::Emulate(op) => match emulate::resolve(op, next) {
+        Exec::Emulate(op) => match emulate::resolve(op, resume_at) {
             Op::JumpTo(to) => {
-                next = TextAddr::new(to);
+                resume_at = TextAddr::new(to);
                 (Some(Op::Continue), None)
             }
             op => (Some(op), None),
@@ -151,7 +151,8 @@ pub(super) fn prepare(
             let mut boosted = None;
             if boosts {
                 let copy = relocate::copy(&insn, at, slot.jump_copy())?;
-                let jump = encode::jmp32(slot.jump_copy().after(insn.len() as u64)?, next)?;
+                let end = slot.jump_copy().after(insn.len() as u64)?;
+                let jump = encode::jmp32(end, resume_at)?;
                 boosted = Some(copy.then(jump.bytes())?);
                 slot.set_ends_in_jump();
             }
@@ -166,7 +167,7 @@ pub(super) fn prepare(
         op,
         slot,
         at,
-        next,
+        resume_at,
         redirect_ip: AtomicUsize::new(0),
         len: insn.len() as u8,
         copy_len,

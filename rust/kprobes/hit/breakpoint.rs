@@ -17,7 +17,7 @@ use super::{
 use crate::{
     model::hit_state::{
         AfterStep,
-        Next,
+        Outcome,
         Phase, //
     },
     registry::prelude::*,
@@ -61,7 +61,7 @@ pub(crate) fn count_step_fault() {
 /// per-CPU variables. Other hits are handled out of line.
 #[inline(always)]
 pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
-    if Arch::handles_hit(pinned) {
+    if Arch::is_in_hit(pinned) {
         return inner_trap(registers, pinned);
     }
     let (point, prepared) = match lookup(registers, pinned) {
@@ -76,7 +76,7 @@ pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> boo
     };
     Arch::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
-        if let Next::Stepping(saved) = Arch::run(prepared, registers, false) {
+        if let Outcome::Stepping(saved) = Arch::run(prepared, registers, false) {
             return begin_step(prepared, saved, pinned);
         }
     }
@@ -112,9 +112,9 @@ fn hit_one_with_post(
     Arch::set_current_probe(Some(probe.as_current()), pinned);
     if !probe.call_pre_handler(registers) {
         match Arch::run(prepared, registers, true) {
-            Next::Emulated => probe.call_post_handler(registers),
-            Next::Redirected => {}
-            Next::Stepping(saved) => return begin_step(prepared, saved, pinned),
+            Outcome::Emulated => probe.call_post_handler(registers),
+            Outcome::Redirected => {}
+            Outcome::Stepping(saved) => return begin_step(prepared, saved, pinned),
         }
     }
     Arch::set_current_probe(None, pinned);
@@ -175,9 +175,9 @@ fn execute(
     pinned: &PreemptOff,
 ) -> bool {
     match Arch::run(prepared, registers, has_post_handler) {
-        Next::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
-        Next::Emulated | Next::Redirected => {}
-        Next::Stepping(saved) => {
+        Outcome::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
+        Outcome::Emulated | Outcome::Redirected => {}
+        Outcome::Stepping(saved) => {
             // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
             Arch::set_current_probe(newest.map(Probe::as_current), pinned);
@@ -194,7 +194,7 @@ fn execute(
 fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &PreemptOff) -> bool {
     // If all probes were disabled meanwhile, there is no current probe. The CPU handles a hit until
     // the step ends, so the busy probe stands for them.
-    if !Arch::handles_hit(pinned) {
+    if !Arch::is_in_hit(pinned) {
         Arch::set_current_probe(this_cpu::busy(), pinned);
     }
     Arch::this_cpu(pinned).now.set(Hit {
@@ -261,7 +261,7 @@ pub(super) fn end_step(cpu: &CpuHits, phase: Phase, pinned: &PreemptOff) {
 /// Returns the point whose instruction is being stepped.
 #[inline(always)]
 pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a PreemptOff) -> Option<(&'a Point, &'a ArchInsn)> {
-    if !hit.phase.is_stepping() || !Arch::handles_hit(pinned) {
+    if !hit.phase.is_stepping() || !Arch::is_in_hit(pinned) {
         return None;
     }
     let point = points::find(hit.at, pinned)?;
@@ -296,7 +296,7 @@ fn reenter(registers: &mut Registers, pinned: &PreemptOff) -> bool {
         report::unrecoverable(newest);
     }
     point.probes.iter().for_each(Probe::miss);
-    if let Next::Stepping(saved) = Arch::run(prepared, registers, false) {
+    if let Outcome::Stepping(saved) = Arch::run(prepared, registers, false) {
         cpu.outer.set(outer);
         cpu.outer_probe.set(Arch::current_probe(pinned));
         cpu.now.set(Hit {

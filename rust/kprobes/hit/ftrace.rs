@@ -36,7 +36,7 @@ pub(crate) fn handle_ftrace(
     if !point.armed.is(armed) {
         return;
     }
-    if Arch::handles_hit(pinned) {
+    if Arch::is_in_hit(pinned) {
         return miss(point);
     }
     let Some(probe) = point.probes.single() else {

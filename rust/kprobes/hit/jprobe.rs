@@ -66,7 +66,7 @@ pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<Te
 /// code that has interrupted one.
 pub(crate) fn stack(pinned: &PreemptOff) -> Option<usize> {
     let cpu = Arch::this_cpu(pinned);
-    let here = Arch::handles_hit(pinned)
+    let here = Arch::is_in_hit(pinned)
         && cpu.now.get().phase == Phase::InJprobe
         && cpu.context.get() == Context::now(pinned);
     here.then(|| Arch::jprobe_sp(pinned))

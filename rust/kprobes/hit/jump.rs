@@ -22,7 +22,7 @@ use crate::{
 /// Fast path: one enabled probe on a CPU that handles no hit.
 #[inline(always)]
 pub(crate) fn handle_jump(probes: &Chain, registers: &mut Registers, pinned: &PreemptOff) {
-    if Arch::handles_hit(pinned) {
+    if Arch::is_in_hit(pinned) {
         return probes.iter().for_each(Probe::miss);
     }
     let summary = probes.summary();

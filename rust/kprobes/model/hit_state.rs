@@ -12,12 +12,12 @@
 //! trap ends the hit. Until then other hits are handled as in any handler.
 //!
 //! A breakpoint has replaced the start of the instruction, so the CPU cannot run it in place.
-//! [`Next`] tells the code that handles the hit whether the instruction was emulated, or whether
+//! [`Outcome`] tells the code that handles the hit whether the instruction was emulated, or whether
 //! the CPU runs a copy that ends in a trap or in a jump back.
 
-/// The next step of a CPU that executes a probed instruction.
+/// The outcome of [`Machine::run`](crate::contract::Machine::run): how the instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum Outcome {
     /// The instruction was emulated.
     Emulated,
     /// The trap returns to a copy that ends in a breakpoint. The value is a word of state that is

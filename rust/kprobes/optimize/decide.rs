@@ -64,7 +64,7 @@ impl Points {
     }
 
     /// Returns whether the point has a breakpoint, and no probe prevents a jump now. The text may
-    /// prevent one always: see `Change::make_jump()`.
+    /// prevent one always: see `Change::decide_by_text()`.
     pub(super) fn may_jump(&self, point: PointRef<'_>) -> bool {
         point.armed.get() == Armed::Breakpoint && self.blocker(point).is_none()
     }
@@ -109,7 +109,7 @@ impl Change<'_> {
             return None;
         }
         if point.jump_decision.decided().is_none() {
-            let decided = self.make_jump(point.at, prepared);
+            let decided = self.decide_by_text(point.at, prepared);
             self.store_decision(point, decided)?;
         }
         let detour = point.jump_decision.detour()?;
@@ -147,7 +147,7 @@ impl Change<'_> {
 
     /// Makes the jump of the point at `at`, or returns the reason why the text prevents one, or why
     /// that cannot be decided now.
-    fn make_jump(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
+    fn decide_by_text(&mut self, at: TextAddr, prepared: &ArchInsn) -> Result<Jump, NoJump> {
         // Either fails if the module is being unloaded.
         let cannot_read = |_| NoJumpReason::CannotRead;
         let function = self.cache.function(at).map_err(cannot_read)?;

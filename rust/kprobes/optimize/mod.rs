@@ -10,7 +10,7 @@
 //! again and writes the jumps. `reasons` returns why a point has no jump.
 //!
 //! The path of a decision: `decide` (`try_to_optimize()` checks the sysctl, `try_queue()` the
-//! probes; `make_jump()` decides by the text), then the back end's
+//! probes; then `decide_by_text()`), then the back end's
 //! [`Jumps::make_detour`](crate::contract::Jumps::make_detour), on x86 `jump.rs` and
 //! `isa/region.rs`. The reasons are [`NoJumpReason`](crate::model::no_jump::NoJumpReason); users
 //! read them in debugfs `kprobes/unoptimized` (`debugfs.rs`), modules by `kprobe_why_no_jump()`.

@@ -121,7 +121,7 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
         return handle_all(registers);
     };
     let (handler, entry) = (probe.handler(), probe.entry_probe());
-    if handler.is_some() && (Arch::handles_hit(pinned) || entry.has_fault_handler()) {
+    if handler.is_some() && (Arch::is_in_hit(pinned) || entry.has_fault_handler()) {
         return handle_all(registers);
     }
     Arch::show_return_address(registers, to);

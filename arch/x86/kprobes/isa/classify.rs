@@ -77,7 +77,7 @@ pub(crate) enum Exec {
 /// `next` is the instruction after `insn`, if there is one. `fixup` means that the exception table
 /// has an entry for `insn`.
 pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<Exec, Refusal> {
-    let must_step = restrict::check_insn(insn, next)?;
+    let must_step = restrict::must_step(insn, next)?;
     let Some(op) = branch_op(insn)?.or_else(|| nop_or_flags_op(insn)) else {
         let may_boost = !fixup && !must_step;
         return Ok(if may_boost { Exec::Boost } else { Exec::Step });

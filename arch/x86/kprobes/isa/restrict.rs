@@ -35,7 +35,7 @@ use crate::prelude::*;
 /// Refuses instructions that cannot be probed. Returns whether a copy must be stepped.
 ///
 /// `next` is the instruction after `insn`, if there is one.
-pub(super) fn check_insn(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusal> {
+pub(super) fn must_step(insn: &Insn, next: Option<&Insn>) -> Result<bool, Refusal> {
     match insn.flow() {
         Flow::FarJump | Flow::FarCall | Flow::FarReturn | Flow::FarReturnAndRelease => {
             return Err(Refusal::FarBranch)
@@ -92,7 +92,7 @@ pub(super) const STI: u8 = 0xfb;
 
 /// Returns whether this waits for an interrupt, or enters a guest until an interrupt.
 fn waits(insn: &Insn) -> bool {
-    let refused = check_insn(insn, None);
+    let refused = must_step(insn, None);
     matches!(refused, Err(Refusal::Waits | Refusal::WorldSwitch))
 }
 
@@ -195,7 +195,7 @@ mod tests {
     };
 
     fn refused(cases: &[&[u8]], reason: Refusal) -> bool {
-        let refusal = |bytes: &[u8]| decode(bytes).and_then(|insn| check_insn(&insn, None)).err();
+        let refusal = |bytes: &[u8]| decode(bytes).and_then(|insn| must_step(&insn, None)).err();
         cases.iter().all(|bytes| refusal(bytes) == Some(reason))
     }
 
@@ -285,7 +285,7 @@ mod tests {
     fn sti_right_before_waiting_is_refused() {
         let before = |bytes: &[u8]| {
             let next = decode(bytes)?;
-            check_insn(&decode(&[0xfb])?, Some(&next))
+            must_step(&decode(&[0xfb])?, Some(&next))
         };
         // hlt, mwait, vmrun
         for next in [&[0xf4][..], &[0x0f, 0x01, 0xc9], &[0x0f, 0x01, 0xd8]] {
@@ -296,7 +296,7 @@ mod tests {
         }
         // Others may stand before it.
         let next = decode(&[0xf4]);
-        let nop = decode(&[0x90]).and_then(|nop| check_insn(&nop, next.as_ref().ok()));
+        let nop = decode(&[0x90]).and_then(|nop| must_step(&nop, next.as_ref().ok()));
         assert_eq!(nop, Ok(false));
     }
 }

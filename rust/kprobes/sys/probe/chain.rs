@@ -10,7 +10,7 @@
 //! A probe is *simple* if it is enabled, has no fault handler and is no jprobe. The summary is one
 //! of these:
 //!
-//! - the only probe, if it is simple, and whether it has a post handler;
+//! - the only probe, if it is simple, with a mark if it has a post handler;
 //! - the newest of several probes, if all are simple and none has a post handler;
 //! - a mark that the chain has to be walked.
 //!
