@@ -29,8 +29,10 @@
 
 	.section .kprobes.text, "ax"
 
-SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
+/* Not a function for objtool, which takes CLAC for an end of user access. */
+SYM_CODE_START(arch_rethook_trampoline)
 	ANNOTATE_NOENDBR
+	UNWIND_HINT_FUNC
 	pushq	$arch_rethook_trampoline
 	UNWIND_HINT_FUNC
 	FRAME_BEGIN
@@ -73,6 +75,4 @@ SYM_START(arch_rethook_trampoline, SYM_L_GLOBAL, SYM_A_ALIGN)
 .Lpreempted:
 	call	rust_kprobes_resched
 	jmp	.Lrestore
-SYM_FUNC_END(arch_rethook_trampoline)
-/* The frame pointer that is popped was stored after the frame began. */
-STACK_FRAME_NON_STANDARD_FP arch_rethook_trampoline
+SYM_CODE_END(arch_rethook_trampoline)

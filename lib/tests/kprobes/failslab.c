@@ -181,11 +181,13 @@ static struct everything *begin(struct kunit *test)
 	return all;
 }
 
-static void end(struct kunit *test, struct everything *all, int failed)
+/* Each number but the last was that of an allocation that failed. */
+static void end(struct kunit *test, struct everything *all, int number)
 {
 	int n;
 
-	kunit_info(test, "%d allocations failed\n", failed);
+	KUNIT_EXPECT_LT(test, number, ENDLESS);
+	kunit_info(test, "%d allocations failed\n", number - 1);
 	clauses_row();
 	for (n = 0; n < STAYING; n++)
 		KUNIT_EXPECT_GT(test, all->staying[n].before, 0);
@@ -207,14 +209,12 @@ static void take_all(struct kunit *test)
 static void R9_without_memory_nothing_is_left(struct kunit *test)
 {
 	struct everything *all = begin(test);
-	int number, err, refused = 0, failed = 0;
+	int number, err, refused = 0;
+	bool asked;
 
 	for (number = 1; number < ENDLESS; number++) {
-		bool asked;
-
 		make_anew(all, 0);
 		asked = failing(number, register_them, all, &err);
-		failed += asked;
 		refused += !!err;
 		if (err) {
 			KUNIT_EXPECT_EQ(test, err, -ENOMEM);
@@ -229,46 +229,40 @@ static void R9_without_memory_nothing_is_left(struct kunit *test)
 		if (!as_before(test, all) || !asked)
 			break;
 	}
-	KUNIT_EXPECT_LT(test, number, ENDLESS);
 	/* Of each probe in the batch at least its place is in memory. */
 	KUNIT_EXPECT_GT(test, refused, COMING);
 	kunit_info(test, "%d registrations were refused\n", refused);
-	end(test, all, failed);
+	end(test, all, number);
 }
 
 static void R8_unregistering_needs_no_memory(struct kunit *test)
 {
 	struct everything *all = begin(test);
-	int number, err, failed = 0;
+	int number, err;
+	bool asked;
 
 	for (number = 1; number < ENDLESS; number++) {
-		bool asked;
-
 		make_anew(all, 0);
 		KUNIT_ASSERT_EQ(test, register_them(all), 0);
 		asked = failing(number, unregister_them, all, &err);
-		failed += asked;
 		call_them();
 		KUNIT_EXPECT_EQ(test, called(all, 0), ALL);
 		if (!as_before(test, all) || !asked)
 			break;
 	}
-	KUNIT_EXPECT_LT(test, number, ENDLESS);
-	end(test, all, failed);
+	end(test, all, number);
 }
 
 static void R7_enabling_needs_no_memory(struct kunit *test)
 {
 	struct everything *all = begin(test);
-	int number, err, n, failed = 0;
+	int number, err, n;
+	bool asked;
 
 	for (number = 1; number < ENDLESS; number++) {
-		bool asked;
-
 		make_anew(all, KPROBE_FLAG_DISABLED);
 		KUNIT_ASSERT_EQ(test, register_them(all), 0);
 		asked = failing(number, enable_them, all, &err);
-		failed += asked;
 		for (n = 0; n < ALL; n++) {
 			struct kprobe *kp = all->batch[n];
 
@@ -285,8 +279,7 @@ static void R7_enabling_needs_no_memory(struct kunit *test)
 		if (!as_before(test, all) || !asked)
 			break;
 	}
-	KUNIT_EXPECT_LT(test, number, ENDLESS);
-	end(test, all, failed);
+	end(test, all, number);
 }
 
 static struct kunit_case failslab_cases[] = {

@@ -56,12 +56,12 @@ static void run(struct pt_regs *regs, unsigned long flags)
 		regs->flags = 0;
 }
 
-static int seen_flags, flags_of_handlers;
+static int seen_flags, own_flags;
 
 static int note_flags(struct kretprobe_instance *call, struct pt_regs *regs)
 {
 	seen_flags = regs->flags;
-	flags_of_handlers |= native_save_fl();
+	own_flags = native_save_fl();
 	return watched_returned(call, regs);
 }
 
@@ -93,10 +93,20 @@ static void K4_registers_are_left_alone(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, probe.value, bare[n].ax);
 		}
 	}
-	/* Otherwise handlers could reach user space by mistake. */
-	if (boot_cpu_has(X86_FEATURE_SMAP))
-		KUNIT_EXPECT_FALSE(test, flags_of_handlers & X86_EFLAGS_AC);
 	EXPECT_TOLD(test, &probe, calls, calls);
+}
+
+/* Otherwise they could reach user space by mistake. */
+static void K4_handlers_run_without_access_to_users(struct kunit *test)
+{
+	struct pt_regs hooked;
+
+	WATCH(probe, NULL, .kp.addr = (kprobe_opcode_t *)PLACE(registers),
+	      .handler = note_flags);
+	run(&hooked, X86_EFLAGS_AC);
+	EXPECT_TOLD(test, &probe, 1, 1);
+	if (boot_cpu_has(X86_FEATURE_SMAP))
+		KUNIT_EXPECT_FALSE(test, own_flags & X86_EFLAGS_AC);
 }
 
 static unsigned long swap;
@@ -133,6 +143,7 @@ static struct kunit_case returns_ways_cases[] = {
 	KUNIT_CASE(K3_by_a_breakpoint),
 	KUNIT_CASE(K3_by_a_jump),
 	KUNIT_CASE(K4_registers_are_left_alone),
+	KUNIT_CASE(K4_handlers_run_without_access_to_users),
 	KUNIT_CASE(K4_a_handler_changes_registers),
 	{}
 };
