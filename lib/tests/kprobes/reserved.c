@@ -119,12 +119,6 @@ static void U8_blacklist_of_the_kernel(struct kunit *test)
 	REFUSED_AT(-EINVAL, "get_kprobe");
 	/* In .noinstr.text. */
 	REFUSED_AT(-EINVAL, "ct_irq_enter");
-#ifdef CONFIG_X86_64
-	/* In the architecture's entry text. */
-	REFUSED_AT(-EINVAL, "entry_SYSCALL_64");
-#elif defined(CONFIG_S390)
-	REFUSED_AT(-EINVAL, "system_call");
-#endif
 }
 
 #ifdef CONFIG_MITIGATION_RETHUNK
