@@ -124,7 +124,7 @@ fn copy(
 ) -> Result<Slot, Refusal> {
     // Writes of the PSR are emulated: lockdep learns from the return of the trap whether interrupts
     // are on, and would not see that a copy changes it afterwards.
-    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+    // If too many slots are pending, each hit takes a second trap instead.
     let boosts = !fixup && !insn.writes_psr() && COPIES.may_end_in_jump();
     let mut slot = COPIES.take(at)?;
     if boosts {

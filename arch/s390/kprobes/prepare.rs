@@ -136,7 +136,7 @@ fn copy(
     // Fault handlers see the faults of stepped copies only. A fault may leave the PSW after the
     // instruction, so the exception table may have that address instead.
     let may_fault = fixup || text::has_fixup(at.after(len as u64)?);
-    // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+    // If too many slots are pending, each hit takes a second trap instead.
     let boosts = !may_fault && COPIES.may_end_in_jump();
     let mut slot = COPIES.take(at)?;
     let moved = |to: TextAddr| {

@@ -144,7 +144,7 @@ pub(super) fn prepare(
             op => (Some(op), None),
         },
         copied => {
-            // If too many slots wait for Tasks RCU, each hit takes a second trap instead.
+            // If too many slots are pending, each hit takes a second trap instead.
             let boosts = copied == Exec::Boost && COPIES.may_end_in_jump();
             let mut slot = COPIES.take(at)?;
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;

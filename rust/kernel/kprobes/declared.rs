@@ -7,6 +7,7 @@ use super::{
     Argument,
     StandsFor, //
 };
+use crate::bindings;
 use core::{
     convert::Infallible,
     marker::PhantomData, //
@@ -44,6 +45,10 @@ pub trait Returned {}
 impl<T: Argument> Returned for T {}
 
 impl Returned for () {}
+
+// Enums that Rust has as structures.
+impl Returned for bindings::irqreturn {}
+impl Returned for bindings::hrtimer_restart {}
 
 impl<F> Returned for Option<F> {}
 

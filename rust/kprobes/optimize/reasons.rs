@@ -24,9 +24,10 @@ impl Registry {
         let temporary = temporary.find(|(at, _)| *at == point.at);
         let why = why.or(switched_off).or(temporary.map(|&(_, why)| why));
         // Without these reasons, the point is undecided because its last attempt was short of
-        // memory or met too many pending detours. Nothing else leads here: when another obstacle
-        // ends, an attempt follows before the registry is unlocked. A shortage is not stored for
-        // each point. The last one is shown, which another point may have met.
+        // memory, for the detour or to store the reason, or met too many pending detours. Nothing
+        // else leads here: when another obstacle ends, an attempt follows before the registry is
+        // unlocked. A shortage is not stored for each point. The last one is shown, which another
+        // point may have met.
         why.or(Some(self.optimizer.shortage.into()))
     }
 }
