@@ -6,6 +6,8 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/init.h>
+/* For <linux/sched/numa_balancing.h>, which the tracepoints include. */
+#include <linux/mm_types.h>
 #include <linux/stacktrace.h>
 #include <trace/events/sched.h>
 
