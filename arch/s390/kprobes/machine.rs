@@ -157,7 +157,7 @@ unsafe impl Machine for S390 {
             Run::SystemMask(code) => regs.system_mask(*code).then(|| prepared.next()),
             Run::Copy => None,
         };
-        let (next, to) = match (&prepared.slot, emulated) {
+        let (outcome, to) = match (&prepared.slot, emulated) {
             (Some(slot), None) if slot.ends_in_jump() && !has_post_handler => {
                 (Outcome::Redirected, slot.jump_copy())
             }
@@ -169,7 +169,7 @@ unsafe impl Machine for S390 {
             (_, to) => (Outcome::Emulated, to.unwrap_or(prepared.at)),
         };
         regs.ip = to.get() as usize;
-        next
+        outcome
     }
 
     #[inline(always)]

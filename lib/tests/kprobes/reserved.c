@@ -113,12 +113,15 @@ static void R10_own_blacklist_of_a_module(struct kunit *test)
 
 static void U8_blacklist_of_the_kernel(struct kunit *test)
 {
-	/* Named by NOKPROBE_SYMBOL(). */
+	/* By NOKPROBE_SYMBOL(), .kprobes.text, .noinstr.text, and entry text. */
 	REFUSED_AT(-EINVAL, "notify_die");
-	/* In .kprobes.text, or named. */
 	REFUSED_AT(-EINVAL, "get_kprobe");
-	/* In .noinstr.text. */
 	REFUSED_AT(-EINVAL, "ct_irq_enter");
+#ifdef CONFIG_X86_64
+	REFUSED_AT(-EINVAL, "entry_SYSCALL_64");
+#elif defined(CONFIG_S390)
+	REFUSED_AT(-EINVAL, "system_call");
+#endif
 }
 
 #ifdef CONFIG_MITIGATION_RETHUNK

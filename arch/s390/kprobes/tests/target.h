@@ -89,7 +89,7 @@ extern const u8 clauses_copy_user_site[];
 #define AINSN_BYTES	8
 #define HIT_PATH_OF_ARCH						\
 	"pgm_check_handler", "__do_pgm_check", "kprobe_pgm_check",	\
-	"do_dat_exception", "system_call"
+	"do_dat_exception"
 #define INSIDE_ERRNO	EINVAL
 #define REFUSED_INSN(at)	{ hidden(at), -EINVAL }
 #define REFUSED_INSNS {							\

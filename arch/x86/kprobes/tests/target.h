@@ -61,8 +61,7 @@ extern const u8 clauses_call_user_site[];
 	"asm_exc_int3", "exc_int3", "do_int3",				\
 	"smp_text_poke_int3_handler", "kprobe_int3_handler",		\
 	"exc_page_fault", "ret_from_fork_asm", "secondary_startup_64",	\
-	"start_secondary", "cr4_init", "cpu_init_exception_handling",	\
-	"entry_SYSCALL_64"
+	"start_secondary", "cr4_init", "cpu_init_exception_handling"
 #define INSIDE_ERRNO	EILSEQ
 #define REFUSED_INSNS {						\
 	{ hidden(clauses_move_site) + 1, -EILSEQ },		\

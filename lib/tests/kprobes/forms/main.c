@@ -96,8 +96,7 @@ static bool handlers_wrong(const struct trial *trial, enum way way, char *what)
 	/* Or something else has run since. */
 	if (!post || form->flags & FORM_FOLLOWED)
 		return false;
-	ip = (unsigned long)(output.state.where == FORMS_FELL ?
-			     form_next(form) : form_taken(form));
+	ip = (unsigned long)(output.state.where == FORMS_FELL ? form_next(form) : form_taken(form));
 	if (instruction_pointer(&seen.post_regs) != ip)
 		return tell(what, "after: ip is %lx, not %lx",
 			    instruction_pointer(&seen.post_regs), ip);

@@ -225,6 +225,9 @@ mod cases {
         let mut all = batch.probes().map(|probe| probe.state().all());
         assert_eq!(all.next(), Some((18, 1)));
         assert_eq!(all.next(), Some((36, 2)));
+        let inside = on_typed::PLACE.plus(24);
+        let refused = EntryProbe::<on_typed>::register(&here, inside, Sum::new()).err();
+        assert_eq!(refused.map(|why| why.reason()), Some(Reason::NotAnEntry));
         Ok(())
     }
 
@@ -345,8 +348,8 @@ mod cases {
 
     #[cfg(CONFIG_KRETPROBES)]
     #[kretprobe(symbol = "rust_kernel_kprobes_half")]
-    fn on_half(sum: &Sum, _: &Return<'_>, half: u64) {
-        sum.add(half);
+    fn on_half(sum: &Sum, call: &Return<'_>, half: u64) {
+        sum.add(if call.to() == 0 { 0 } else { half });
     }
 
     #[cfg(CONFIG_KRETPROBES)]

@@ -158,9 +158,7 @@ bool rest_differs(const struct trial *trial, char *what)
 bool registers_differ(const struct pt_regs *shown,
 		      const struct forms_state *expected, char *what)
 {
-	int i;
-
-	for (i = 0; i < 15; i++) {
+	for (int i = 0; i < 15; i++) {
 		if (shown->uregs[i] != expected->gpr[i])
 			return tell(what, "the handler is shown %s %lx, not %llx",
 				    register_names[i], shown->uregs[i], expected->gpr[i]);

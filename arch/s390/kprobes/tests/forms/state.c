@@ -187,9 +187,7 @@ bool rest_differs(const struct trial *trial, char *what)
 bool registers_differ(const struct pt_regs *shown,
 		      const struct forms_state *expected, char *what)
 {
-	int i;
-
-	for (i = 0; i < 16; i++) {
+	for (int i = 0; i < 16; i++) {
 		if (shown->gprs[i] != expected->gpr[i])
 			return tell(what, "the handler is shown %s %lx, not %llx",
 				    register_names[i], shown->gprs[i], expected->gpr[i]);
