@@ -2,10 +2,7 @@
 /*
  * Several probes registered, or unregistered, at once.
  */
-#include "clauses.h"
-#ifdef CLAUSES_TARGET
 #include "step.h"
-#endif
 
 static void R9_empty_batch(struct kunit *test)
 {

@@ -22,9 +22,6 @@
 #define OTHERS		9
 #define ALL		(OTHERS + COMING)
 
-/* Bytes that are looked at of each function. */
-#define BYTES		16
-
 /* No registration asks for as many allocations. */
 #define ENDLESS		4000
 

@@ -42,7 +42,6 @@ static void H9_page_fault_of_user_memory_is_fixed_up(struct kunit *test)
 			  (const long *)PAGE_SIZE);
 }
 
-/* Memory of user space that is not there yet. */
 unsigned long clauses_user_page(struct kunit *test)
 {
 	unsigned long page;
@@ -200,9 +199,7 @@ static void H9_fault_handler_deals_with_it(struct kunit *test)
 	static const struct {
 		const long *from;
 		int trap;
-	} cases[] = {
-		{ UNMAPPED, PAGE_FAULT }, { OTHER_FAULT, OTHER_TRAP },
-	};
+	} cases[] = { { UNMAPPED, PAGE_FAULT }, { OTHER_FAULT, OTHER_TRAP } };
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(cases); n++) {
@@ -296,9 +293,7 @@ static int load_unmapped_at_end(struct kretprobe_instance *ri,
 /* They are not called where those from before the call are. */
 static void H9_fault_handler_for_handlers_of_returns(struct kunit *test)
 {
-	static const char * const functions[] = {
-		TARGET, "kprobes_clauses_untraced",
-	};
+	static const char * const functions[] = { TARGET, "kprobes_clauses_untraced" };
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(functions); n++) {

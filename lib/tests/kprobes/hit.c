@@ -3,10 +3,7 @@
  * Hits: what handlers see and what they may do, on any architecture.
  */
 #include <linux/preempt.h>
-#include "clauses.h"
-#ifdef CLAUSES_TARGET
 #include "step.h"
-#endif
 
 static bool could_be_preempted;
 
@@ -131,10 +128,7 @@ static int note_running(struct kprobe *kp, struct pt_regs *regs)
 /* bpf_get_func_ip() asks it. */
 static void M5_running_probe_tells_where(struct kunit *test)
 {
-	struct running first = { .kp = {
-		.symbol_name = TARGET,
-		.pre_handler = note_running,
-	} };
+	struct running first = { .kp = { .symbol_name = TARGET, .pre_handler = note_running } };
 	struct running second = first;
 
 	/* Of the CPU's address space, which GCC knows of: by its number only. */

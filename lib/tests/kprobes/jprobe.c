@@ -416,10 +416,7 @@ static int note_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 static void look_at_return(struct kunit *test, const struct kind *kind,
 			   struct jprobe *jp)
 {
-	struct kretprobe rp = {
-		.kp.symbol_name = kind->symbol,
-		.handler = note_return,
-	};
+	struct kretprobe rp = { .kp.symbol_name = kind->symbol, .handler = note_return };
 	int turn;
 
 	returned = 0;

@@ -47,10 +47,7 @@ static void J11_stack_trace_leads_to_the_caller(struct kunit *test)
 	int hooked;
 
 	FOR_EACH_KIND(of) {
-		struct kretprobe rp = {
-			.kp.symbol_name = of->symbol,
-			.handler = nothing,
-		};
+		struct kretprobe rp = { .kp.symbol_name = of->symbol, .handler = nothing };
 
 		JPROBE(jp, of->symbol, shows_stack);
 		for (hooked = 0; hooked < 2; hooked++) {

@@ -2,10 +2,7 @@
 /*
  * The data that a client and kprobes share.
  */
-#include "clauses.h"
-#ifdef CLAUSES_TARGET
 #include "step.h"
-#endif
 
 #ifdef CLAUSES_TARGET
 static void M1_layout(struct kunit *test)

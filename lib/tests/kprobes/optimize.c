@@ -277,9 +277,7 @@ static void O3_probes_share_a_jump(struct kunit *test)
 
 static void O4_the_switch_takes_all_jumps_out(struct kunit *test)
 {
-	const u8 *const functions[] = {
-		optimize_plain, optimize_second, optimize_third,
-	};
+	const u8 *const functions[] = { optimize_plain, optimize_second, optimize_third };
 	struct counted probes[ARRAY_SIZE(functions)];
 	int n;
 

@@ -13,9 +13,6 @@ asmlinkage long clauses_invoke(long first, long second, const void *function);
 
 extern const u8 optimize_plain[], optimize_second[], optimize_third[];
 
-/* Bytes that are looked at of each function. */
-#define BYTES		16
-
 /* A place is where the function is, past the mark for indirect calls. */
 static inline const u8 *place_in(const u8 *function)
 {

@@ -8,10 +8,7 @@
 #include <linux/jump_label.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
-#include "clauses.h"
-#ifdef CLAUSES_TARGET
 #include "step.h"
-#endif
 
 /* A jump label, a static call and a BUG table entry of this module's own. */
 static DEFINE_STATIC_KEY_FALSE(reserved_key);

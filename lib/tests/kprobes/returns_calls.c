@@ -400,9 +400,7 @@ static void K4_calls_within_calls(struct kunit *test)
 {
 	struct watched outer[2] = { WATCHED(OUTER), WATCHED(OUTER) };
 	struct watched inner[2] = { WATCHED(INNER), WATCHED(INNER) };
-	struct kretprobe *batch[] = {
-		&outer[0].rp, &inner[0].rp, &outer[1].rp, &inner[1].rp
-	};
+	struct kretprobe *batch[] = { &outer[0].rp, &inner[0].rp, &outer[1].rp, &inner[1].rp };
 	int n;
 
 	KUNIT_ASSERT_EQ(test, register_kretprobes(batch, 4), 0);

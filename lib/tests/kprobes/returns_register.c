@@ -135,10 +135,7 @@ static void K2_registered_already(struct kunit *test)
 /* It returns in another task. That it may be probed is not what is wrong. */
 static void K2_not_where_tasks_are_switched(struct kunit *test)
 {
-	struct kprobe plain = {
-		.symbol_name = "__switch_to",
-		.flags = KPROBE_FLAG_DISABLED,
-	};
+	struct kprobe plain = { .symbol_name = "__switch_to", .flags = KPROBE_FLAG_DISABLED };
 	struct watched probe = WATCHED("__switch_to");
 
 	if (!IS_ENABLED(CONFIG_X86))

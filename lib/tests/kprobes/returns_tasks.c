@@ -203,24 +203,20 @@ static void K6_told_as_long_as_it_watches(struct kunit *test)
 	KUNIT_EXPECT_LE(test, untold, 1);
 }
 
-struct depth {
-	long left;
-};
-
 static long go_deeper(void *data)
 {
-	struct depth *depth = data;
+	long *left = data;
 
-	return --depth->left ? kprobes_returns_inner(go_deeper, depth) : 0;
+	return --*left ? kprobes_returns_inner(go_deeper, left) : 0;
 }
 
 /* Is there room for so many calls, none of them taken? */
 static bool all_is_there(struct watched *probe, int calls)
 {
-	struct depth depth = { calls };
+	long left = calls;
 
 	probe->rp.nmissed = 0;
-	kprobes_returns_inner(go_deeper, &depth);
+	kprobes_returns_inner(go_deeper, &left);
 	return !probe->rp.nmissed;
 }
 
@@ -291,7 +287,6 @@ static void K7_function_that_never_returns(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_read(&probe.entered), 30);
 	KUNIT_EXPECT_EQ(test, atomic_read(&probe.returned), 0);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);
-	/* Of those that have ended all is back; none else has taken any. */
 }
 
 /* A program; its end, as waitpid() would say it. */

@@ -35,6 +35,7 @@
 #include <linux/linkage.h>
 #include <linux/types.h>
 #include "clauses.h"
+#ifdef CLAUSES_TARGET
 #include "target.h"
 
 /* Each adds five. */
@@ -61,6 +62,9 @@ asmlinkage long clauses_load_user(const long *from);
 asmlinkage long clauses_bare_load(const long *from);
 extern const u8 clauses_load_site[], clauses_load_user_site[];
 extern const u8 clauses_bare_load_site[], clauses_bare_load_out[];
+
+/* Bytes that are looked at of each function. */
+#define BYTES		16
 
 /* A probe without handlers, with one before, or one after. */
 #define FOR_EACH_HANDLER(kind)	for (int kind = 0; kind < 3; kind++)
@@ -110,4 +114,5 @@ struct many *clauses_many(struct kunit *test);
 /* How many of them were hit once. */
 int clauses_hit_once(const struct many *many);
 
+#endif /* CLAUSES_TARGET */
 #endif

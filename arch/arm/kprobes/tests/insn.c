@@ -55,9 +55,7 @@ static const struct mask {
 	const char *name;
 	insn_mask_fn *function;
 	const u8 *site;
-} masks[] = {
-	INSN(mrs), INSN(cpsid), INSN(cpsie), INSN(msr_c),
-};
+} masks[] = { INSN(mrs), INSN(cpsid), INSN(cpsie), INSN(msr_c) };
 
 KUNIT_ARRAY_PARAM_DESC(masks, masks, name);
 
@@ -233,10 +231,7 @@ static int trace_from_trampoline(struct kprobe *kp, struct pt_regs *regs)
 
 static void K8_traces_from_the_trampoline_have_the_caller(struct kunit *test)
 {
-	struct kretprobe rp = {
-		.kp.symbol_name = "clauses_return",
-		.handler = note_return,
-	};
+	struct kretprobe rp = { .kp.symbol_name = "clauses_return", .handler = note_return };
 	int i;
 
 	if (IS_ENABLED(CONFIG_KPROBES_C))

@@ -7,7 +7,6 @@
 #define _ARM_KPROBES_TESTS_TARGET_H
 
 #include <linux/kprobes.h>
-#include <linux/linkage.h>
 
 /* Instructions that are refused: see target.S. */
 extern const u8 clauses_svc[], clauses_udf[], clauses_bkpt[], clauses_hvc[];

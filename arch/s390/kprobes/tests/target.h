@@ -6,7 +6,6 @@
 #ifndef _S390_KPROBES_TESTS_TARGET_H
 #define _S390_KPROBES_TESTS_TARGET_H
 
-#include <linux/build_bug.h>
 #include <linux/kprobes.h>
 #include <linux/linkage.h>
 

@@ -6,7 +6,6 @@
 #define _X86_KPROBES_TESTS_JUMPS_H
 
 #include <linux/ptrace.h>
-#include <linux/text-patching.h>
 #include "optimize.h"
 
 asmlinkage void clauses_invoke_with(struct pt_regs *regs, const void *function);

@@ -195,11 +195,7 @@ static int get_places(char *text, const struct kernel_param *param)
 	return len;
 }
 
-static const struct kernel_param_ops places_ops = {
-	.set = set_places,
-	.get = get_places,
-};
-
+static const struct kernel_param_ops places_ops = { .set = set_places, .get = get_places };
 module_param_cb(places, &places_ops, NULL, 0600);
 
 static struct kunit_case optimize_rules_cases[] = {

@@ -259,9 +259,7 @@ static void O9_detours_outlive_who_is_in_them(struct kunit *test)
 {
 	struct counted inside = COUNTED_IN(PLACE(memory) + 7, AFTER);
 	struct many *others = clauses_many(test);
-	struct filler filler = {
-		.buffer = kunit_kmalloc(test, MUCH, GFP_KERNEL),
-	};
+	struct filler filler = { .buffer = kunit_kmalloc(test, MUCH, GFP_KERNEL) };
 	struct task_struct *in_it, *before_it;
 	unsigned long detour;
 	bool was_in_it = false;

@@ -219,10 +219,7 @@ static long begin_steps(void *unused)
  */
 static void K8_at_the_trampolines_first_instruction(struct kunit *test)
 {
-	struct notifier_block block = {
-		.notifier_call = stepped,
-		.priority = INT_MAX,
-	};
+	struct notifier_block block = { .notifier_call = stepped, .priority = INT_MAX };
 	struct trace bare = {};
 	int n, from, caller;
 

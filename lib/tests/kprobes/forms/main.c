@@ -285,9 +285,7 @@ static void make_jumps(struct kunit *test, struct kprobe **armed, u32 *traps,
 static void run_ways(struct kunit *test, struct trial *trials, int count,
 		     struct outcome *bare, struct kprobe **armed, u32 *traps)
 {
-	struct kprobe outer = {
-		.addr = (kprobe_opcode_t *)call_outer, .pre_handler = run_inner
-	};
+	struct kprobe outer = { .addr = (kprobe_opcode_t *)call_outer, .pre_handler = run_inner };
 	int n, i;
 
 	run_all(trials, count, bare, BARE);
@@ -370,12 +368,6 @@ static void __maybe_unused enough_are_jumps(struct kunit *test)
 	KUNIT_EXPECT_GE(test, forms_jumps, FORMS_JUMPS_LEAST);
 }
 
-/* A jump would come at any time, so there are none but where they are wanted. */
-static int forms_init(struct kunit_suite *suite)
-{
-	return open_switch();
-}
-
 static void forms_exit(struct kunit_suite *suite)
 {
 	u64 i, forms = 0;
@@ -398,7 +390,7 @@ static struct kunit_case forms_cases[] = {
 
 static struct kunit_suite forms_suite = {
 	.name = "forms",
-	.suite_init = forms_init,
+	.suite_init = open_switch,
 	.suite_exit = forms_exit,
 	.test_cases = forms_cases,
 };

@@ -140,7 +140,7 @@ bool allow_jumps(bool yes)
 	return kernel_write(the_switch, yes ? "1\n" : "0\n", 2, &offset) == 2;
 }
 
-int open_switch(void)
+int open_switch(struct kunit_suite *suite)
 {
 	if (!IS_ENABLED(CONFIG_OPTPROBES))
 		return 0;

@@ -62,7 +62,7 @@ bool left_out(const struct form *form);
  * are allowed, up to close_switch(). For a suite's init and exit; cases see no
  * files.
  */
-int open_switch(void);
+int open_switch(struct kunit_suite *suite);
 bool allow_jumps(bool yes);
 void close_switch(void);
 

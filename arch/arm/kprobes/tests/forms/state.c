@@ -13,9 +13,7 @@
 #include "trial.h"
 
 /* What form->contents says of a register; description.py has the same names. */
-enum contents {
-	ANY, S, INDEX, TARGET, BEFORE, POINTER, PSR, ZERO,
-};
+enum contents { ANY, S, INDEX, TARGET, BEFORE, POINTER, PSR, ZERO };
 
 #define GE_BITS	0x000f0000
 

@@ -169,9 +169,7 @@ static int register_batch(struct part *part, int from)
 		if (!has_place(trial->form))
 			continue;
 		count--;
-		trial->probe = (struct kprobe) {
-			.addr = site(trial), .pre_handler = before,
-		};
+		trial->probe = (struct kprobe) { .addr = site(trial), .pre_handler = before };
 		err = register_kprobe(&trial->probe);
 		if (!err) {
 			part->armed[part->armed_count++] = &trial->probe;
@@ -489,7 +487,7 @@ static int jumps_init(struct kunit_suite *suite)
 			if (!left_out(&group->forms[n]) &&
 			    !(only && strcmp(only, group->name)))
 				all[all_count++].form = &group->forms[n];
-	return find_files() ?: open_switch();
+	return find_files() ?: open_switch(suite);
 }
 
 static void jumps_exit(struct kunit_suite *suite)

@@ -15,7 +15,6 @@
 #define FORMS_XSAVE		832
 
 /* struct forms_state */
-#define FORMS_GPR		0
 #define FORMS_SP		(4 * 8)
 #define FORMS_FLAGS		128
 #define FORMS_WHERE		136
