@@ -13,7 +13,7 @@
 //!          12  | mov lr, pc
 //!          16  | ldr pc, [pc, #24]           rust_kprobes_detour saves the rest and calls handlers
 //!          20  | ldr lr, [sp, #lr]
-//!          24  | add sp, sp, #frame          drops the frame
+//!          24  | ldr sp, [sp, #sp]           drops the frame
 //!          28  | copy of the instruction
 //!          32  | ldr pc, [pc, #-4]
 //!          36    A+4

@@ -4,7 +4,8 @@
  * detour (jump.rs), which begins with a copy of the template below. It saves
  * most registers and calls this code, which saves the rest, calls the handlers,
  * and restores the registers. The detour takes the frame down, runs the copied
- * instruction and jumps back.
+ * instruction and jumps back. As in C's detours, handlers may change the stack
+ * pointer and the mask of interrupts, too.
  *
  * LR has the address in the detour to return to. The stack pointer of the probed
  * code need not be a multiple of eight, as C expects. An unwinder that begins with
@@ -54,9 +55,8 @@ rust_kprobes_detour_frame:
 	bic	sp, sp, #7
 	bl	rust_kprobes_jumped
 	mov	sp, frame
-	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
-	msr	cpsr_fs, r1
+	msr	cpsr_cxsf, r1
 	mov	lr, r5
 	ldmia	sp, {r0 - r12}
 	ret	lr
@@ -77,4 +77,4 @@ rust_kprobes_detour_template:
 	mov	lr, pc
 	ldr	pc, [pc, #24]
 	ldr	lr, [sp, #S_LR]
-	add	sp, sp, #PT_REGS_SIZE
+	ldr	sp, [sp, #S_SP]

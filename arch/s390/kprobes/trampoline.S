@@ -41,8 +41,8 @@ SYM_CODE_START(rust_kprobes_detour)
 	/* The address that a breakpoint shows, and the stack pointer. */
 	lg	%r1,DETOUR_SHOWN_IP(%r14)
 	stg	%r1,PSW+8(%r15)
-	la	%r12,FRAME_SIZE(%r15)
-	stg	%r12,GPRS+15*8(%r15)
+	la	%r1,FRAME_SIZE(%r15)
+	stg	%r1,GPRS+15*8(%r15)
 	epsw	%r2,%r3
 	risbg	%r3,%r2,0,31,32
 	stg	%r3,PSW(%r15)
@@ -55,8 +55,8 @@ SYM_INNER_LABEL(rust_kprobes_detour_frame, SYM_L_GLOBAL)
 	la	%r3,STACK_FRAME_OVERHEAD(%r15)
 	brasl	%r14,rust_kprobes_jumped
 	mvghi	RETURN_ADDRESS(%r15),0
-	/* The copied instruction needs this stack. */
-	stg	%r12,GPRS+15*8(%r15)
+	/* Handlers may change the mask of interrupts. */
+	ssm	PSW(%r15)
 	/* The condition code and the program mask: bits 18 to 23 of the PSW. */
 	lg	%r1,PSW(%r15)
 	srlg	%r1,%r1,16

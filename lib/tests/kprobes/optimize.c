@@ -384,6 +384,34 @@ static void O7_another_jump_in_the_function(struct kunit *test)
 }
 #endif
 
+static unsigned long changed;
+
+static int change(struct kprobe *kp, struct pt_regs *regs)
+{
+	CHANGE_THEM(regs, 16);
+	changed = SP_AND_MASK(regs);
+	return clauses_before(kp, regs);
+}
+
+static int change_back(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (SP_AND_MASK(regs) != changed)
+		return 0;
+	CHANGE_THEM(regs, -16);
+	return clauses_before(kp, regs);
+}
+
+/* The next instruction finds the stack pointer and the mask of interrupts changed. */
+static void O6_handlers_change_sp_and_mask(struct kunit *test)
+{
+	PROBE_IN(probe, PLAIN, .pre_handler = change);
+	PROBE_IN(next, PLAIN + BEHIND_BYTES, AFTER, .pre_handler = change_back);
+	EXPECT_CALL(next, 1);
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	EXPECT_CALL(next, 2);
+	KUNIT_EXPECT_EQ(test, probe.before, 2);
+}
+
 #ifdef CONFIG_RUST_KPROBES
 static int make_due(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -424,6 +452,7 @@ static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O4_the_switch_takes_all_jumps_out),
 	KUNIT_CASE(O4_no_jump_comes_while_it_is_off),
 	KUNIT_CASE(O4_other_values_are_refused),
+	KUNIT_CASE(O6_handlers_change_sp_and_mask),
 	KUNIT_CASE(O7_only_the_bytes_of_the_jump_change),
 	KUNIT_CASE(O7_boundaries_behind_jumps),
 #ifdef ANOTHER_JUMP

@@ -93,7 +93,7 @@ unsafe extern "C" fn look(_: *mut bindings::kprobe, regs: *mut bindings::pt_regs
     0
 }
 
-/// Changes a register, the condition code, the stack pointer, and where to go on.
+/// Changes a register, the condition code, and where to go on.
 ///
 /// # Safety
 ///
@@ -102,7 +102,7 @@ unsafe extern "C" fn change(_: *mut bindings::kprobe, regs: *mut bindings::pt_re
     CALLS.fetch_add(1, Ordering::Relaxed);
     // SAFETY: The registers of the hit, which are ours to change.
     let regs = SavedRegs::of_mut(unsafe { &mut *regs });
-    (regs.gprs[5], regs.gprs[15], regs.ip) = (0x77, 16, 16);
+    (regs.gprs[5], regs.ip) = (0x77, 16);
     regs.mask ^= 3 << 44;
     1
 }

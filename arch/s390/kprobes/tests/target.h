@@ -65,6 +65,9 @@ extern const u8 clauses_copy_user_site[];
 /* The jump is BRCL. */
 #define FIRST_BYTES	6
 #define BEHIND_BYTES	6
+#define SP_AND_MASK(regs)	((regs)->gprs[15] ^ ((regs)->psw.mask & 0x03ul << 56))
+#define CHANGE_THEM(regs, down)						\
+	((regs)->gprs[15] -= (down), (regs)->psw.mask ^= 0x03ul << 56)
 #define JUMP_BYTES	6
 #define ANOTHER_JUMP	6
 #define OPCODE_BYTE	0

@@ -46,7 +46,6 @@ ADDRESS="[0-9a-f]{$DIGITS}"
 NAMELESS='0*([1-9a-f][0-9a-f]*)  k  0x\1'
 # What C may have made of a breakpoint meanwhile.
 MAYBE='(\[OPTIMIZED\])?'
-JUMPS=/proc/sys/debug/kprobes-optimization
 
 # settled: C's optimizer has nothing left to do. A probed address that it still
 # has to do with when the module goes can never be probed again (defect D3).

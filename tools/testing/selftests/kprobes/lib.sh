@@ -4,6 +4,7 @@
 DEBUG=/sys/kernel/debug
 KPROBES=$DEBUG/kprobes
 TRACING=/sys/kernel/tracing
+JUMPS=/proc/sys/debug/kprobes-optimization
 count=0
 # Defaults, which a file of the architecture may replace: the tracer's name of a third
 # argument, cases that kill its kernel with C, and places there that refuse probes.

@@ -85,9 +85,9 @@ switch_is_seldom_turned() {
 
 jumps_are_switched() {
 	[ -e $STORM/jump_ms ] || { sleep 5 && return; }
-	echo 0 >/proc/sys/debug/kprobes-optimization
+	echo 0 >$JUMPS
 	sleep 0.2
-	echo 1 >/proc/sys/debug/kprobes-optimization
+	echo 1 >$JUMPS
 	jumps_may_come
 }
 

@@ -5,7 +5,6 @@
 
 RESULTS=$DEBUG/kprobes_coverage
 TELL=/sys/module/kprobes_coverage/parameters
-JUMPS=/proc/sys/debug/kprobes-optimization
 
 # told PARAMETER WORD: to the module.
 told() {
