@@ -5,13 +5,13 @@
 //! Checks the pointers that C passes, calls [`lifecycle`](crate::lifecycle), and returns an errno.
 //! `abi.c` has the part in C: exports, initcalls, and what needs C's macros and inline functions.
 //!
-//! Hits enter in the back end's `entry.rs` (breakpoints), and here in `jump.rs` and `ftrace.rs`.
-//! `insn_slots.rs` has the entries for faults and unwinders.
+//! Hits enter in the back end's `entry.rs` (breakpoints), and here in `jump.rs` and `ftrace.rs`;
+//! hooked returns enter in `returns/abi.rs`. `copies.rs` has the entries for faults and unwinders.
 
+mod copies;
 mod errno;
 #[cfg(CONFIG_KPROBES_ON_FTRACE)]
 mod ftrace;
-mod insn_slots;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod jump;
 

@@ -16,7 +16,7 @@
 //! A back end also has assembly (the trampolines of detours and return probes, and `jprobe.S`) and
 //! `entry.rs`: the entry of its breakpoint trap, which calls
 //! [`hit::breakpoint::handle_trap`](crate::hit::breakpoint::handle_trap). Entries that all
-//! architectures share are in `abi.rs`, `abi/jump.rs`, `abi/insn_slots.rs`, `abi/ftrace.rs`,
+//! architectures share are in `abi.rs`, `abi/jump.rs`, `abi/copies.rs`, `abi/ftrace.rs`,
 //! `returns/abi.rs` and `jprobes/abi.rs`.
 
 mod isa;

@@ -24,7 +24,8 @@
 //!
 //! C counterpart: [`kernel/kprobes.c`](srctree/kernel/kprobes.c) and the kprobes directories of the
 //! architectures. A walk through a hit starts in `arch/*/kprobes/entry.rs`;
-//! `Documentation/trace/rust-kprobes/life.rst` has it in words. C's functions:
+//! `Documentation/trace/rust-kprobes/life.rst` has it in words. `optimize/mod.rs` has the path of a
+//! decision about a jump. C's functions:
 //!
 //! | in C | here |
 //! |---|---|
@@ -43,7 +44,8 @@
 //! | `arch_arm_kprobe()` | `arm()` in `arch/*/kprobes/machine.rs` |
 //! | `arch_disarm_kprobe()` | `disarm()` in `arch/*/kprobes/machine.rs` |
 //! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
-//! | `within_kprobe_blacklist()`, `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
+//! | `within_kprobe_blacklist()` | `lifecycle/check.rs`: `blacklisted()` |
+//! | `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |
 //! | `kprobes_module_callback()`, `kill_kprobe()` | `lifecycle/modules.rs` |
 //! | `kprobe_int3_handler()` | `arch/*/kprobes/entry.rs`, then `hit/breakpoint.rs` |
@@ -54,7 +56,7 @@
 //! | `resume_singlestep()` | `after_step()` in `arch/*/kprobes/machine.rs` |
 //! | `reenter_kprobe()` | `hit/breakpoint.rs`: `reenter()` |
 //! | `kprobe_post_process()` | `hit/breakpoint.rs`: `try_end_step()` |
-//! | `kprobe_fault_handler()` | `abi/insn_slots.rs`, then `hit/fault.rs` |
+//! | `kprobe_fault_handler()` | `abi/copies.rs`, then `hit/fault.rs` |
 //! | `kprobe_ftrace_handler()` | `abi.c`, `abi/ftrace.rs`, then `hit/ftrace.rs` |
 //! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/jump.rs`, then `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
@@ -62,7 +64,6 @@
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |
 //! | `collect_garbage_slots()` | `slots.rs`: `tasks_rcu_callback()`, `free_unused_pages()` |
 //! | `can_optimize()` | `decide_by_text()` in `optimize/decide.rs`, x86 `isa/region.rs` |
-//! | – | `optimize/reasons.rs`: why a point has no jump now, for `kprobes/unoptimized` |
 //! | `optimize_kprobe()` | `optimize/decide.rs`: `try_to_optimize()` |
 //! | `unoptimize_kprobe()` | `optimize/remove.rs`: `remove_jumps()` |
 //! | `kprobe_optimizer()` | `optimize/worker.rs` |

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entry of x86 from C: the breakpoint trap's, which `do_int3()` in
-//! [`arch/x86/kernel/traps.c`](srctree/arch/x86/kernel/traps.c) calls.
+//! The entry from C: `do_int3()` in [`arch/x86/kernel/traps.c`](srctree/arch/x86/kernel/traps.c)
+//! calls it in the trap of a breakpoint.
 //!
 //! Interrupts are off in the breakpoint trap, so the task stays on its CPU.
 

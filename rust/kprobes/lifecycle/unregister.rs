@@ -51,14 +51,14 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
         let registry = &mut *Registry::lock();
         let addresses = || chunk.iter().flatten().map(|probe| probe.at());
         let mut change = registry.change();
-        let found = disarm(&mut change, chunk);
+        let disarmed = disarm(&mut change, chunk);
         // The text is not locked while the next function waits.
         change.text_lock = None;
-        if found.had_jprobe {
+        if disarmed.had_jprobe {
             wait_for_jprobes(addresses().filter_map(|at| change.points.get(at)));
         }
         unlink(&mut change, chunk);
-        if found.armed {
+        if disarmed.armed {
             change.reconsider(&mut addresses());
         }
         drop(change);
@@ -69,7 +69,7 @@ pub(crate) fn all_no_wait(clients: &[ProbePtr]) -> RemovedPoints {
 }
 
 /// The properties that any point of a chunk has.
-struct Found {
+struct Disarmed {
     /// A point was armed, so it may have prevented jumps.
     armed: bool,
     /// A point had a jprobe.
@@ -77,7 +77,7 @@ struct Found {
 }
 
 /// Disables the probes, and disarms the points that are not wanted any more.
-fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) -> Found {
+fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) -> Disarmed {
     let points = change.points;
     let probes = || chunk.iter().flatten();
     let (mut armed, mut had_jprobe) = (false, false);
@@ -95,7 +95,7 @@ fn disarm(change: &mut Change<'_>, chunk: &[ProbePtr]) -> Found {
     if armed {
         change.disarm_idle(|| probes().filter_map(|probe| points.get(probe.at())));
     }
-    Found { armed, had_jprobe }
+    Disarmed { armed, had_jprobe }
 }
 
 /// If one of these points is about to be removed, waits until no CPU runs a jprobe's handler at

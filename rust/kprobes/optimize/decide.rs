@@ -169,7 +169,7 @@ impl Change<'_> {
         if let Some((_, why)) = cache.search_failed.filter(|(failed, _)| *failed == owner) {
             return Err(why);
         }
-        let image = self.images.with_branch_targets(module, at, lock, find);
+        let image = self.images.with_foreign_targets(module, at, lock, find);
         if let Err(why) = image {
             if let NoJumpReason::CannotRead | NoJumpReason::NoMemory = why.reason {
                 cache.search_failed = Some((owner, why));

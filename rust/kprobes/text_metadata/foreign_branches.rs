@@ -40,14 +40,14 @@ pub(crate) type FindBranches<'a> =
 pub(crate) type OnTarget<'a> = &'a mut dyn FnMut(TextAddr) -> Result<(), NoJump>;
 
 /// The branch targets of an image.
-pub(super) struct BranchTargets {
+pub(super) struct ForeignTargets {
     /// The targets, in order.
     pub(super) entries: KVVec<TextEntry>,
     /// The groups of functions with an indirect jump that may lead anywhere, in order.
     indirect: KVVec<SplitGroup>,
 }
 
-impl BranchTargets {
+impl ForeignTargets {
     /// Finds the branch targets in `text` of an image, which is a part of `module` or the kernel.
     /// The caller does not hold the text lock. Without `find`, no branch is looked for.
     pub(super) fn read(

@@ -12,8 +12,8 @@
 
 use super::{
     foreign_branches::{
-        BranchTargets,
-        FindBranches, //
+        FindBranches,
+        ForeignTargets, //
     },
     index::{
         EntryKind,
@@ -57,7 +57,7 @@ pub(crate) struct Image {
     read_again: bool,
     entries: KVVec<TextEntry>,
     /// Added when the first jump is asked for.
-    branch_targets: Option<BranchTargets>,
+    foreign_targets: Option<ForeignTargets>,
 }
 
 impl Images {
@@ -120,7 +120,7 @@ impl Images {
 
     /// Returns the image with its branch targets. If they are not known yet, releases the text lock
     /// and finds them with `find`, if there is any.
-    pub(crate) fn with_branch_targets(
+    pub(crate) fn with_foreign_targets(
         &mut self,
         module: Option<&ModRef>,
         at: TextAddr,
@@ -132,12 +132,12 @@ impl Images {
             return Err(NoJumpReason::InitText.into());
         }
         let known = self.known(module, at);
-        if known.is_none_or(|image| image.branch_targets.is_none()) {
+        if known.is_none_or(|image| image.foreign_targets.is_none()) {
             *lock = None;
             let image = self.image(module, at)?;
             let text = module.map_or_else(blacklist::core_text, |_| image.text);
-            let found = BranchTargets::read(module, image.text, text, find)?;
-            image.branch_targets = Some(found);
+            let found = ForeignTargets::read(module, image.text, text, find)?;
+            image.foreign_targets = Some(found);
         }
         let known = self.known(module, at).map(|image| &*image);
         known.ok_or(NoJumpReason::NoMemory.into())
@@ -170,7 +170,7 @@ impl Image {
             read_again: module
                 .is_some_and(|module| module.module().is_coming() || module.has_freed(at)),
             entries: tables::entries(module, text)?,
-            branch_targets: None,
+            foreign_targets: None,
         })
     }
 
@@ -208,7 +208,7 @@ impl TextMetadata for Image {
     }
 
     fn branch_target(&self, within: TextRange) -> Option<TextAddr> {
-        let found = self.branch_targets.as_ref()?;
+        let found = self.foreign_targets.as_ref()?;
         self.index(&found.entries)
             .first(within, EntryKind::BranchTarget)
     }
@@ -224,7 +224,7 @@ impl TextMetadata for Image {
     }
 
     fn has_indirect_jump_into(&self, group: SplitGroup) -> bool {
-        let found = self.branch_targets.as_ref();
+        let found = self.foreign_targets.as_ref();
         found.is_some_and(|found| found.has_indirect_jump_into(group))
     }
 
@@ -245,7 +245,7 @@ impl Images {
 impl Image {
     /// How many entries of a kind there are.
     pub(crate) fn count(&self, kind: EntryKind) -> usize {
-        let targets = self.branch_targets.as_ref();
+        let targets = self.foreign_targets.as_ref();
         let targets = targets.map_or(&[][..], |found| &found.entries);
         let entries = Iterator::chain(self.entries.iter(), targets);
         entries.filter(|entry| entry.kind == kind).count()

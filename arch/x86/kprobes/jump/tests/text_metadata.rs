@@ -24,7 +24,7 @@ fn metadata() -> Result<&'static Image, NoJump> {
             X86::branches_out_of(piece, image, &mut text::read, found, text_lock)
         };
         let at = TextAddr::new((&raw const bindings::_stext).addr() as u64);
-        images.with_branch_targets(None, at, &mut None, Some(find))?;
+        images.with_foreign_targets(None, at, &mut None, Some(find))?;
         IMAGES.populate(images);
     }
     let image = IMAGES.as_ref().and_then(Images::kernel);
@@ -87,7 +87,7 @@ mod cases {
         // It may have gone.
         if Images::EMPTY.owner(at).is_ok() {
             let mut images = Images::EMPTY;
-            let said = images.with_branch_targets(None, at, &mut None, None).err();
+            let said = images.with_foreign_targets(None, at, &mut None, None).err();
             assert_eq!(said, Some(NoJump::from(NoJumpReason::InitText)));
         }
         Ok(())
