@@ -128,20 +128,24 @@ static void at_places(struct client *probes, int count,
 		      struct rnd_state *random)
 {
 	int first = jump_wanted(prandom_u32_state(random));
+	bool is_short = READ_ONCE(jump_is_short);
 	struct kprobe *batch[JUMPS];
 	int n;
 
 	for (n = 0; n < count; n++) {
 		struct jump_target *target = &jump_targets[(first + n) % JUMPS];
 
+		/* The first probe may become a jump, where one is missing. */
 		ready(&probes[n], target, target->site,
-		      prandom_u32_state(random));
+		      prandom_u32_state(random) | (is_short && !n ? 5 : 0));
 		batch[n] = &probes[n].kp;
 	}
 	if (register_kprobes(batch, count)) {
 		atomic_long_inc(&jump_counts.refused);
 		return;
 	}
+	if (is_short)
+		jump_sleep(400);
 	for (n = 0; n < count; n++)
 		use(&probes[n], random);
 	stay(random);

@@ -23,7 +23,7 @@ int jump_choice = JUMPS;
 static bool watching, rarely;
 
 /* Too little has been seen, though there was time. */
-static bool is_short;
+bool jump_is_short;
 
 bool jump_is_there(struct jump_target *target)
 {
@@ -177,7 +177,7 @@ static int weigh_anchors(void)
 
 static void begin_counting(void)
 {
-	WRITE_ONCE(is_short, false);
+	WRITE_ONCE(jump_is_short, false);
 	memset(&jump_counts, 0, sizeof(jump_counts));
 	FOR_EACH_JUMP(target) {
 		atomic_long_set(&target->by_jump, 0);
@@ -202,7 +202,7 @@ int jump_wanted(u32 random)
 {
 	int n, at;
 
-	for (n = 0; READ_ONCE(is_short) && n < JUMPS; n++) {
+	for (n = 0; READ_ONCE(jump_is_short) && n < JUMPS; n++) {
 		at = (random + n) % JUMPS;
 		if (!is_enough(&jump_targets[at]))
 			return at;
@@ -229,7 +229,7 @@ static bool is_all_enough(void)
 		count += is_enough(&jump_targets[n]);
 	if (count == JUMPS)
 		return true;
-	WRITE_ONCE(is_short, true);
+	WRITE_ONCE(jump_is_short, true);
 	WRITE_ONCE(jump_ms, min(4 * jump_ms, max(jump_ms, MOST_MS)));
 	long_enough = ktime_get_seconds() + PATIENCE;
 	return false;

@@ -109,6 +109,8 @@ static inline struct jump_target *jump_random(u32 random)
 
 /* At which of them probes are to be: where none was a jump yet, in the end. */
 int jump_wanted(u32 random);
+/* jump_is_short: the planned time is over, and a place has not seen enough. */
+extern bool jump_is_short;
 
 /* jump_churn.c */
 #define JUMP_CHURNERS	5
