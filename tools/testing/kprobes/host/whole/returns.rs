@@ -38,6 +38,10 @@ unsafe impl Returns for Arch {
         registers.sp
     }
 
+    fn frame_returned(registers: &mut bindings::pt_regs) -> usize {
+        core::ptr::from_mut(registers).wrapping_add(1).addr()
+    }
+
     unsafe fn returns_to(registers: &bindings::pt_regs) -> usize {
         let place = core::ptr::with_exposed_provenance::<usize>(registers.sp);
         // SAFETY: It is on the stack, by who has called the function.
