@@ -154,6 +154,7 @@ unsafe impl Jumps for Arm {
 
     fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
         let (place, offset) = DETOURS.first_word(at, pinned)?;
+        // At the end of the frame, handlers may have moved the stack pointer: not followed here.
         let (passed, taken) = match offset {
             0 | COPIED => (0, 0),
             BACK => (4, 0),

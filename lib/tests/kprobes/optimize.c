@@ -384,26 +384,31 @@ static void O7_another_jump_in_the_function(struct kunit *test)
 }
 #endif
 
-static unsigned long changed;
+static struct pt_regs kept;
 
 static int change(struct kprobe *kp, struct pt_regs *regs)
 {
-	CHANGE_THEM(regs, 16);
-	changed = SP_AND_MASK(regs);
+	kept = *regs;
+	SP_OF(regs) -= SP_MOVE;
+	MASK_OF(regs) ^= MASK_BITS;
 	return clauses_before(kp, regs);
 }
 
 static int change_back(struct kprobe *kp, struct pt_regs *regs)
 {
-	if (SP_AND_MASK(regs) != changed)
-		return 0;
-	CHANGE_THEM(regs, -16);
-	return clauses_before(kp, regs);
+	bool both = SP_OF(&kept) - SP_OF(regs) == SP_MOVE &&
+		    ((MASK_OF(&kept) ^ MASK_OF(regs)) & MASK_BITS) == MASK_BITS;
+
+	SP_OF(regs) = SP_OF(&kept);
+	MASK_OF(regs) = (MASK_OF(regs) & ~MASK_BITS) | (MASK_OF(&kept) & MASK_BITS);
+	return both ? clauses_before(kp, regs) : 0;
 }
 
 /* The next instruction finds the stack pointer and the mask of interrupts changed. */
 static void O6_handlers_change_sp_and_mask(struct kunit *test)
 {
+	if (IS_ENABLED(CONFIG_KPROBES_C) && IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "a step of C's keeps interrupts as they were");
 	PROBE_IN(probe, PLAIN, .pre_handler = change);
 	PROBE_IN(next, PLAIN + BEHIND_BYTES, AFTER, .pre_handler = change_back);
 	EXPECT_CALL(next, 1);

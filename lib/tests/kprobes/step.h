@@ -26,6 +26,9 @@
  * JUMP_BYTES		the jump
  * ANOTHER_JUMP		up to where another jump may be, if any
  * OPCODE_BYTE		the byte by which JUMP_OPCODE and BREAKPOINT_OPCODE differ
+ * SP_OF, MASK_OF	the stack pointer in saved registers, and the word with
+ * MASK_BITS		those that mask interrupts
+ * SP_MOVE		by how much a handler of a jump may move the stack
  * PLACES		what may be a jump, or why not: see optimize_rules.c
  */
 #ifndef _KPROBES_CLAUSES_STEP_H

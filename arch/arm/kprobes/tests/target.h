@@ -41,9 +41,10 @@ extern const u8 insn_msr_c_site[];
 #define OPCODE_BYTE	3
 #define JUMP_OPCODE	0xea
 #define BREAKPOINT_OPCODE 0xe7
-#define SP_AND_MASK(regs)	((regs)->ARM_sp | ((regs)->ARM_cpsr & PSR_I_BIT) >> 7)
-#define CHANGE_THEM(regs, down)						\
-	((regs)->ARM_sp -= (down), (regs)->ARM_cpsr ^= PSR_I_BIT)
+#define SP_OF(regs)	((regs)->ARM_sp)
+#define SP_MOVE		16
+#define MASK_OF(regs)	((regs)->ARM_cpsr)
+#define MASK_BITS	PSR_I_BIT
 
 #define PLACES {							\
 	{ "branch", clauses_jump_site },				\

@@ -65,9 +65,10 @@ extern const u8 clauses_copy_user_site[];
 /* The jump is BRCL. */
 #define FIRST_BYTES	6
 #define BEHIND_BYTES	6
-#define SP_AND_MASK(regs)	((regs)->gprs[15] ^ ((regs)->psw.mask & 0x03ul << 56))
-#define CHANGE_THEM(regs, down)						\
-	((regs)->gprs[15] -= (down), (regs)->psw.mask ^= 0x03ul << 56)
+#define SP_OF(regs)	((regs)->gprs[15])
+#define SP_MOVE		16
+#define MASK_OF(regs)	((regs)->psw.mask)
+#define MASK_BITS	(0x03ul << 56)
 #define JUMP_BYTES	6
 #define ANOTHER_JUMP	6
 #define OPCODE_BYTE	0

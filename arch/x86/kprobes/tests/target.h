@@ -47,8 +47,10 @@ extern const u8 clauses_call_user_site[];
 #define INSIDE		FIRST_BYTES
 #define BEHIND_BYTES	6
 /* A jump ignores another stack pointer. */
-#define SP_AND_MASK(regs)	((regs)->flags & X86_EFLAGS_IF)
-#define CHANGE_THEM(regs, down)	((regs)->flags ^= X86_EFLAGS_IF)
+#define SP_OF(regs)	((regs)->sp)
+#define SP_MOVE		0
+#define MASK_OF(regs)	((regs)->flags)
+#define MASK_BITS	X86_EFLAGS_IF
 #define JUMP_BYTES	JMP32_INSN_SIZE
 #define OPCODE_BYTE	0
 #define JUMP_OPCODE	JMP32_INSN_OPCODE

@@ -16,10 +16,10 @@ rmmod kprobes_forms
 # jumps that have to go, would make that half an hour.
 CPU1=/sys/devices/system/cpu/cpu1/online
 if [ -e /modules/kprobes_upstream.ko ]; then
-	echo 0 >$JUMPS || fail upstream "jumps cannot be turned off"
+	[ ! -e $JUMPS ] || echo 0 >$JUMPS || fail upstream "jumps cannot be turned off"
 	[ ! -e $CPU1 ] || echo 0 >$CPU1
 	load kprobes_upstream || fail upstream "kprobes_upstream.ko does not load"
 	rmmod kprobes_upstream
 	[ ! -e $CPU1 ] || echo 1 >$CPU1
-	echo 1 >$JUMPS
+	[ ! -e $JUMPS ] || echo 1 >$JUMPS
 fi
