@@ -61,7 +61,7 @@ CRASHES = (
     # A notifier is given the registers that the CPU would go on with.
     *(Crash(test, tuple(
         line for how in hows
-        for line in (f'no_fixup: {how}: registered', '{division}',
+        for line in (f'no_fixup: {how}: registered', '{fault}',
                      f'{{at}}kprobes_no_fixup_{site}/',
                      f'no_fixup: {how}: 1 hits of 1, given the {given}',
                      f'no_fixup: {how}: 1 hits of 1 after')),

@@ -68,6 +68,9 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
             lines, ending = died.lines, Result(
                 f'{_prefix(built)}{part}.boot', 'fail', died.found.split('\n')[0], died.log)
         else:
+            if console.splats:
+                first = console.lines.index(console.splats[0])
+                progress.say('\n'.join(console.lines[first:first + 40]))
             lines, ending = console.lines, ktap.verdict(
                 f'{_prefix(built)}{part}.no-splat', '; '.join(console.splats[:5]),
                 env.host(console.log))

@@ -99,7 +99,7 @@ class Arch:
     entry_marks: dict[str, int] = field(default_factory=dict)
     # The offset from the entry of a probe from the kernel's command line.
     early_probe: int | None = None
-    # The kernel's words when it dies: of a division by zero, of BUG(), and
+    # The kernel's words when it dies: of a fault, of BUG(), and
     # before the place.
     oops: dict[str, str] = field(default_factory=dict)
     # Parts of the tests that exist for it so far.

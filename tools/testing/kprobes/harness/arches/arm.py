@@ -16,7 +16,7 @@ ARCH = Arch(
     cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
     share='virtio-9p-device', thumb=True,
-    oops={'division': 'Unable to handle kernel paging request', 'bug': 'kernel BUG at',
+    oops={'fault': 'Unable to handle kernel paging request', 'bug': 'kernel BUG at',
           'at': 'PC is at ', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'}, crashes=('rust',),
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (

@@ -12,7 +12,7 @@ ARCH = Arch(
           '-chardev', 'stdio,id=c0', '-device', 'sclpconsole,chardev=c0'),
     cpu='qemu', console='console=ttyS0',
     memory=1024, steps=2000, planned=13, budget=32, back_end=True, shipped=('test_unwind',),
-    oops={'division': 'fixpoint divide exception', 'bug': 'kernel BUG at',
+    oops={'fault': 'fixpoint divide exception', 'bug': 'kernel BUG at',
           'at': ' (', 'into': '0x2', 'jump_into': '0x6', 'given': 'original'}, crashes=('rust',),
     crash_tests=('unwinder',),
     # QEMU's CPUs lack facility 85, which lets text change while others run it.

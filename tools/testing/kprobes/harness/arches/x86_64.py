@@ -48,7 +48,7 @@ ARCH = Arch(
     opcodes=('tools/arch/x86/lib/x86-opcode-map.txt',
              'arch/x86/kprobes/isa/opcodes-supplement.txt'),
     entry_marks={'X86_KERNEL_IBT': 4}, early_probe=5,
-    oops={'division': 'Oops: divide error', 'bug': 'kernel BUG at',
+    oops={'fault': 'Oops: divide error', 'bug': 'kernel BUG at',
           'at': 'RIP: 0010:', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'},
     crashes=('rust', 'c'), crash_tests=('H4_U7_unrecoverable',), forms=('rust', 'c'),
     clients=True, pieces=_PIECES,

@@ -58,6 +58,7 @@ class Machine(support.Case):
         path = self.write('console', console)
         with mock.patch.object(qemu, 'command', return_value=['cat', path]):
             results_of_boot = guests.kunit_tests(self.built_kernel(impl='c'))
+        self.said = self.printed.getvalue()
         self.printed.truncate(0)
         self.printed.seek(0)
         tally = results.Tally()
@@ -89,6 +90,8 @@ class Recorded(Machine):
                     [*(f'FAILED x86_64.c.{why}' for why in failure),
                      f'{passes} passed, {len(failure)} failed, 0 skipped'],
                     len(failure)))
+        # What follows a splat is told, as the console does not stay.
+        self.assertIn(f'{splat}\n{_END.splitlines()[0]}', self.said)
         self.assertIn(f'the whole console: {env.LOGS}/x86_64-c-test-kunit'
                       '.console', self.stderr.getvalue())
 

@@ -56,7 +56,7 @@ static int divide(void *function)
 	return 0;
 }
 
-static void *divided;
+static void *faulting;
 static const char *given;
 
 static int on_oops(struct notifier_block *block, unsigned long what, void *data)
@@ -65,7 +65,7 @@ static int on_oops(struct notifier_block *block, unsigned long what, void *data)
 
 	if (what == DIE_OOPS)
 		given = instruction_pointer(args->regs) ==
-			(long)divided + DIVISION_SAVES(divided) ?
+			(long)faulting + FAULT_SAVES(faulting) ?
 			"original" : "copy";
 	return NOTIFY_DONE;
 }
@@ -121,9 +121,9 @@ static int hit_after(const char *what, const char *how)
 	return err;
 }
 
-static int try_division(const char *how, kprobe_post_handler_t post,
-			void (*function)(void), const char *symbol,
-			void (*await)(const struct kprobe *kp))
+static int try_fault(const char *how, kprobe_post_handler_t post,
+		     void (*function)(void), const char *symbol,
+		     void (*await)(const struct kprobe *kp))
 {
 	struct kprobe site = {
 		.symbol_name = symbol,
@@ -134,7 +134,7 @@ static int try_division(const char *how, kprobe_post_handler_t post,
 
 	if (err)
 		return err;
-	divided = site.addr;
+	faulting = site.addr;
 	if (await)
 		await(&site);
 	pr_info("no_fixup: %s: registered\n", how);
@@ -150,16 +150,16 @@ static int try_division(const char *how, kprobe_post_handler_t post,
 
 static int no_fixup(void)
 {
-	return try_division("goes on", NULL, kprobes_no_fixup_target,
-			    "kprobes_no_fixup_site", NULL) ?:
-	       try_division("stepped", after_hit, kprobes_no_fixup_target,
-			    "kprobes_no_fixup_site", NULL);
+	return try_fault("goes on", NULL, kprobes_no_fixup_target,
+			 "kprobes_no_fixup_site", NULL) ?:
+	       try_fault("stepped", after_hit, kprobes_no_fixup_target,
+			 "kprobes_no_fixup_site", NULL);
 }
 
 static int no_fixup_jump(void)
 {
-	return try_division("jumps", NULL, kprobes_no_fixup_jump,
-			    "kprobes_no_fixup_jump_site", await_jump);
+	return try_fault("jumps", NULL, kprobes_no_fixup_jump,
+			 "kprobes_no_fixup_jump_site", await_jump);
 }
 
 /*

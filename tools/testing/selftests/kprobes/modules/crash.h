@@ -38,12 +38,12 @@ void await_jump(const struct kprobe *kp);
 extern const struct how arch_hows[];
 void arch_exit(void);
 
-/* From a division by zero to the address that its trap saves. */
+/* From an instruction that faults to the address that its trap saves. */
 #ifdef CONFIG_S390
 #include <asm/dis.h>
-#define DIVISION_SAVES(at)	insn_length(*(const u8 *)(at))
+#define FAULT_SAVES(at)	insn_length(*(const u8 *)(at))
 #else
-#define DIVISION_SAVES(at)	0
+#define FAULT_SAVES(at)	0
 #endif
 
 bool is_jump(const struct kprobe *kp);
