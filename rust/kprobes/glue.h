@@ -173,6 +173,7 @@ bool kasan_check_range(const void *addr, size_t size, bool write,
 bool kasan_byte_accessible(const void *addr);
 
 void rust_kprobes_detour_hit(const unsigned long *chain_word, struct pt_regs *regs);
+void rust_kprobes_returned(struct pt_regs *regs);
 void rust_kprobes_resched(void);
 void rust_kprobes_worker_pass(void);
 void rust_kprobes_allow_jumps(bool on);

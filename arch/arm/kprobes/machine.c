@@ -20,6 +20,7 @@
 #include <linux/unaligned.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
+#include <asm/fiq.h>
 #include <asm/opcodes.h>
 #include <asm/stacktrace.h>
 
@@ -27,8 +28,12 @@
 
 /* The hit of a jprobe and its end copy all registers by this. */
 NOKPROBE_SYMBOL(memcpy);
-/* It sets the stack pointers of other modes, in these modes. */
+/* They run in other modes, to access their registers. */
 NOKPROBE_SYMBOL(cpu_init);
+#ifdef CONFIG_FIQ
+NOKPROBE_SYMBOL(__set_fiq_regs);
+NOKPROBE_SYMBOL(__get_fiq_regs);
+#endif
 
 /* A CPU that comes up runs them before cpu_init(). */
 #ifdef CONFIG_SMP
@@ -147,33 +152,44 @@ void __kprobes kprobe_unwind_original(struct stackframe *frame)
 }
 
 /*
- * Preempts the task if that is due. Only an interrupt may do so: it saves whether
- * user memory may be accessed, which a switch of tasks does not. irq_work_queue()
- * would switch tasks if interrupts were on, and it may be probed.
+ * Called by the code that all detours share, and by the trampoline of return probes
+ * with @chain_word NULL. As in a hit of a breakpoint, RCU watches, and user memory is
+ * closed if the probed code has opened it. A detour, like C's, has interrupts off,
+ * and loads the CPSR of @regs after that.
  */
-static __always_inline void resched(void)
+void __kprobes rust_kprobes_call_handlers(const unsigned long *chain_word,
+					  struct pt_regs *regs)
 {
-	if (need_resched() && !raw_irqs_disabled()) {
-		raw_local_irq_disable();
-		rust_kprobes_resched_soon();
-		raw_local_irq_enable();
-	}
-}
-
-#ifdef CONFIG_RUST_KPROBES_JUMPS
-/* Called by the code that all detours share. RCU watches, as in kprobe_undefinstr(). */
-void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs)
-{
+	unsigned long psr = regs->ARM_cpsr;
+	unsigned int domain = get_domain();
 	bool rcu;
 
+	if (chain_word)
+		local_irq_disable();
 	preempt_disable_notrace();
+	if (IS_ENABLED(CONFIG_CPU_SW_DOMAIN_PAN))
+		set_domain(DACR_UACCESS_DISABLE);
 	rcu = warn_rcu_enter();
-	rust_kprobes_detour_hit(chain_word, regs);
+	if (IS_ENABLED(CONFIG_RUST_KPROBES_JUMPS) && chain_word) {
+		rust_kprobes_detour_hit(chain_word, regs);
+		psr = regs->ARM_cpsr;
+	} else if (IS_ENABLED(CONFIG_KRETPROBES)) {
+		rust_kprobes_returned(regs);
+	}
 	warn_rcu_exit(rcu);
+	if (IS_ENABLED(CONFIG_CPU_SW_DOMAIN_PAN))
+		set_domain(domain);
+	/*
+	 * Only an interrupt may preempt the task: it saves whether user memory may be
+	 * accessed, which a switch of tasks does not. irq_work_queue() would switch
+	 * tasks if interrupts were on, and it may be probed.
+	 */
+	raw_local_irq_disable();
 	preempt_enable_no_resched_notrace();
-	resched();
+	if (need_resched() && !raw_irqs_disabled_flags(psr))
+		rust_kprobes_resched_soon();
+	local_irq_restore(psr);
 }
-#endif
 
 /* A page of slots, executable and, if the kernel's text is, read-only. */
 void * __kprobes rust_kprobes_slot_page(void)
@@ -246,18 +262,3 @@ fault:
 	rust_kprobes_nofault_end(running);
 	return there;
 }
-
-#ifdef CONFIG_KRETPROBES
-/* Called by the trampoline of return probes. See rust_kprobes_jumped(). */
-void __kprobes rust_kprobes_return(struct pt_regs *regs)
-{
-	bool rcu;
-
-	preempt_disable_notrace();
-	rcu = warn_rcu_enter();
-	rust_kprobes_returned(regs);
-	warn_rcu_exit(rcu);
-	preempt_enable_no_resched_notrace();
-	resched();
-}
-#endif

@@ -30,16 +30,15 @@ bool kprobe_original_frame(unsigned long *ip, unsigned long *sp);
 void rust_kprobes_write(unsigned long at, const void *code, size_t len);
 u32 rust_kprobes_read(unsigned long at, u8 size);
 bool rust_kprobes_try_word(u32 *word, unsigned long at, bool write);
+void rust_kprobes_call_handlers(const unsigned long *chain_word, struct pt_regs *regs);
 #ifdef CONFIG_RUST_KPROBES_JUMPS
 /* trampoline.S */
 extern const char rust_kprobes_detour[], rust_kprobes_detour_frame[];
 extern const char rust_kprobes_detour_end[], rust_kprobes_detour_template[];
-void rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs);
 #endif
 #ifdef CONFIG_KRETPROBES
 /* return.S */
 extern const char rust_kprobes_return_frame[];
-void rust_kprobes_return(struct pt_regs *regs);
 #endif
 
 #endif /* _ARCH_ARM_KPROBES_MACHINE_H */

@@ -40,8 +40,9 @@ rust_kprobes_return_frame:
 	str	r2, [sp, #PT_REGS_SIZE + 4]
 	add	fp, sp, #PT_REGS_SIZE
 #endif
-	mov	r0, sp
-	bl	rust_kprobes_return
+	mov	r0, #0
+	mov	r1, sp
+	bl	rust_kprobes_call_handlers
 	/* The flags, and GE, which media instructions set. */
 	ldr	r1, [sp, #S_PSR]
 	msr	cpsr_fs, r1

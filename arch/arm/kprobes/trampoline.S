@@ -53,7 +53,7 @@ rust_kprobes_detour_frame:
 	ldr	r0, [lr, #DETOUR_CHAIN_WORD]
 	mov	r1, sp
 	bic	sp, sp, #7
-	bl	rust_kprobes_jumped
+	bl	rust_kprobes_call_handlers
 	mov	sp, frame
 	ldr	r1, [sp, #S_PSR]
 	msr	cpsr_cxsf, r1

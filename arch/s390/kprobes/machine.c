@@ -78,12 +78,20 @@ void __kprobes kprobe_unwind_original(const struct pt_regs *regs, unsigned long 
 }
 
 #ifdef CONFIG_RUST_KPROBES_JUMPS
-/* Called by the code that all detours share. */
+/*
+ * Called by the code that all detours share, which loads the mask of @regs after that.
+ * Interrupts are off while handlers run, as in those of breakpoints.
+ */
 void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_regs *regs)
 {
+	local_irq_disable();
 	preempt_disable_notrace();
 	rust_kprobes_detour_hit(chain_word, regs);
 	preempt_enable_no_resched_notrace();
+	/* Not local_irq_restore(), which enables all if some are to be enabled. */
+	if (!raw_irqs_disabled_flags(regs->psw.mask))
+		trace_hardirqs_on();
+	__arch_local_irq_ssm(regs->psw.mask);
 	if (should_resched(0))
 		rust_kprobes_resched();
 }

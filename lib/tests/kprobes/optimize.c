@@ -417,6 +417,74 @@ static void O6_handlers_change_sp_and_mask(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.before, 2);
 }
 
+#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_PROVE_LOCKING) && !defined(CONFIG_X86)
+static int mask_interrupts(struct kprobe *kp, struct pt_regs *regs)
+{
+	MASK_OF(regs) ^= MASK_BITS;
+	return 0;
+}
+
+static void O6_lockdep_is_told_of_the_mask(struct kunit *test)
+{
+	bool is_told;
+
+	if (!debug_locks)
+		kunit_skip(test, "lockdep has given up");
+	PROBE_IN(probe, PLAIN, .pre_handler = mask_interrupts);
+	KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	call(PLAIN, 1);
+	is_told = raw_irqs_disabled() && !lockdep_hardirqs_enabled();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, is_told);
+}
+#endif
+
+#ifdef CONFIG_CPU_SW_DOMAIN_PAN
+static unsigned int seen, returned;
+
+static int see_domain(struct kprobe *kp, struct pt_regs *regs)
+{
+	seen |= get_domain();
+	return clauses_before(kp, regs);
+}
+
+static int see_domain_at_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	seen |= get_domain();
+	returned++;
+	return 0;
+}
+
+/* Otherwise handlers could reach user space by mistake. */
+static void H1_handlers_run_without_access_to_users(struct kunit *test)
+{
+	struct kretprobe rp = {
+		.kp.addr = (kprobe_opcode_t *)PLAIN,
+		.handler = see_domain_at_return,
+	};
+	unsigned int closed, open, after;
+	int n;
+
+	returned = 0;
+	PROBE_IN(probe, PLAIN, .pre_handler = see_domain);
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	for (n = 1; n <= 2; n++) {
+		seen = 0;
+		closed = uaccess_save_and_enable();
+		open = get_domain();
+		call(PLAIN, 1);
+		after = get_domain();
+		uaccess_restore(closed);
+		KUNIT_EXPECT_EQ(test, probe.before, n);
+		KUNIT_EXPECT_EQ(test, returned, n);
+		KUNIT_EXPECT_EQ(test, seen, closed);
+		KUNIT_EXPECT_EQ(test, after, open);
+		KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
+	}
+	unregister_kretprobe(&rp);
+}
+#endif
+
 #ifdef CONFIG_RUST_KPROBES
 static int make_due(struct kprobe *kp, struct pt_regs *regs)
 {
@@ -457,7 +525,13 @@ static struct kunit_case optimize_cases[] = {
 	KUNIT_CASE(O4_the_switch_takes_all_jumps_out),
 	KUNIT_CASE(O4_no_jump_comes_while_it_is_off),
 	KUNIT_CASE(O4_other_values_are_refused),
+#ifdef CONFIG_CPU_SW_DOMAIN_PAN
+	KUNIT_CASE(H1_handlers_run_without_access_to_users),
+#endif
 	KUNIT_CASE(O6_handlers_change_sp_and_mask),
+#if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_PROVE_LOCKING) && !defined(CONFIG_X86)
+	KUNIT_CASE(O6_lockdep_is_told_of_the_mask),
+#endif
 	KUNIT_CASE(O7_only_the_bytes_of_the_jump_change),
 	KUNIT_CASE(O7_boundaries_behind_jumps),
 #ifdef ANOTHER_JUMP

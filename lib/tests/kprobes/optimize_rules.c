@@ -39,7 +39,7 @@ static int look_around(struct kprobe *kp, struct pt_regs *regs)
 {
 	shown_at = instruction_pointer(regs);
 	shown_value = regs_return_value(regs);
-	in_other_context |= preemptible() || irqs_disabled();
+	in_other_context |= preemptible() || irqs_disabled() == IS_ENABLED(CONFIG_X86);
 	regs_set_return_value(regs, shown_value + 1);
 	return clauses_before(kp, regs);
 }

@@ -15,7 +15,6 @@ extern struct mutex rust_kprobes_returns_mutex;
 extern int rust_kprobes_growth_limit;
 
 int rust_kprobes_function_entered(struct kprobe *p, struct pt_regs *regs);
-void rust_kprobes_returned(struct pt_regs *regs);
 void rust_kprobes_no_return_address(void);
 void rust_kprobes_frame_mismatch(void);
 bool rust_kprobes_runs_elsewhere(const struct task_struct *task);
