@@ -60,7 +60,8 @@ void clauses_after(struct kprobe *kp, struct pt_regs *regs,
 		.pre_handler = clauses_before, __VA_ARGS__	\
 	} })
 
-#define AFTER	.post_handler = clauses_after
+#define AFTER		.post_handler = clauses_after
+#define AFTER_IF(is)	.post_handler = (is) ? clauses_after : NULL
 
 static inline void take_out(struct counted *probe)
 {

@@ -19,8 +19,7 @@ void clauses_try_fixup(struct kunit *test, const u8 *site,
 	int post;
 
 	for (post = 0; post < 2; post++) {
-		PROBE_IN(probe, site,
-			 .post_handler = post ? clauses_after : NULL);
+		PROBE_IN(probe, site, AFTER_IF(post));
 		KUNIT_EXPECT_EQ(test, function(from), -EFAULT);
 		EXPECT_HITS(probe, 1, 0);
 		/* The CPU is free, and interrupts are back. */
@@ -111,9 +110,7 @@ static void H9_probed_copies_may_fault(struct kunit *test)
 
 	for (n = 0; n < 2 * ARRAY_SIZE(functions); n++) {
 		for (at = count = hits = 0; at < ARRAY_SIZE(probes); at++) {
-			probes[at] = COUNTED_AT(functions[n / 2], .offset = at);
-			if (n % 2)
-				probes[at].kp.post_handler = clauses_after;
+			probes[at] = COUNTED_AT(functions[n / 2], .offset = at, AFTER_IF(n % 2));
 			if (!register_kprobe(&probes[at].kp))
 				armed[count++] = &probes[at].kp;
 		}

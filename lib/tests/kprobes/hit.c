@@ -98,8 +98,7 @@ static void H3_other_path_through_ftrace(struct kunit *test)
 	PROBE_AT(older, TARGET);
 	/* The second one would be damage for C (defect D2). */
 	for (post = 0; post <= IS_ENABLED(CONFIG_RUST_KPROBES); post++) {
-		PROBE_AT(newer, TARGET, .pre_handler = go_to_the_other,
-			 .post_handler = post ? clauses_after : NULL);
+		PROBE_AT(newer, TARGET, .pre_handler = go_to_the_other, AFTER_IF(post));
 		KUNIT_EXPECT_EQ(test, clauses_call(1), 3);
 		EXPECT_HITS(newer, 1, 0);
 		KUNIT_EXPECT_EQ(test, older.before, post);

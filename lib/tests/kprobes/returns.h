@@ -163,14 +163,15 @@ void returns_close(struct kunit_suite *suite);
 	.suite_exit = returns_close
 
 /* What is in store: for how many probes, and for how many calls. */
-#ifdef CONFIG_RUST_KPROBES
 void rust_kprobes_return_counts(size_t counts[2]);
 
+/* Nobody is told with C. */
 static inline size_t rust_kprobes_return_pools(void)
 {
-	size_t counts[2];
+	size_t counts[2] = {};
 
-	rust_kprobes_return_counts(counts);
+	if (IS_ENABLED(CONFIG_RUST_KPROBES))
+		rust_kprobes_return_counts(counts);
 	return counts[0];
 }
 
@@ -181,13 +182,6 @@ static inline size_t rust_kprobes_return_calls(void)
 	rust_kprobes_return_counts(counts);
 	return counts[1];
 }
-#else
-/* Nobody is told with C. */
-static inline size_t rust_kprobes_return_pools(void)
-{
-	return 0;
-}
-#endif
 
 /* A store goes when nobody may be in it, which takes a moment. */
 void expect_stores(struct kunit *test, size_t count, int line);

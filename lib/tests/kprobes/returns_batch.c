@@ -33,8 +33,7 @@ static void K2_all_of_a_batch(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, register_kretprobes(batch, 3), 0);
 	KUNIT_EXPECT_EQ(test, kprobes_returns_outer(returns_nothing, NULL), 2);
-	KUNIT_EXPECT_EQ(test, kprobes_returns_untraced(returns_nothing, NULL),
-			1);
+	KUNIT_EXPECT_EQ(test, kprobes_returns_untraced(returns_nothing, NULL), 1);
 	EXPECT_TOLD(test, &inner, 1, 1);
 	EXPECT_TOLD(test, &outer, 1, 1);
 	EXPECT_TOLD(test, &untraced, 1, 1);
@@ -47,39 +46,27 @@ static void K2_all_of_a_batch(struct kunit *test)
 }
 
 /* What is refused at each step, and how. */
-static const int errors[] = { -ENOENT, -E2BIG, -ENOMEM, -EINVAL };
-
-static struct watched refused(int step)
-{
-	struct watched probe = WATCHED(INNER);
-
-	switch (errors[step]) {
-	case -ENOENT:
-		probe.rp.kp.symbol_name = "kprobes_returns_no_such_symbol";
-		break;
-	case -E2BIG:
-		probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE + 1;
-		break;
-	case -ENOMEM:
-		probe.rp.maxactive = MAX_CALLS + 1;
-		break;
-	case -EINVAL:
-		probe.rp.kp.symbol_name = "get_kprobe";
-	}
-	return probe;
-}
+static const struct {
+	struct watched probe;
+	int err;
+} steps[] = {
+	{ WATCHED("kprobes_returns_no_such_symbol"), -ENOENT },
+	{ WATCHED(INNER, .data_size = KRETPROBE_MAX_DATA_SIZE + 1), -E2BIG },
+	{ WATCHED(INNER, .maxactive = MAX_CALLS + 1), -ENOMEM },
+	{ WATCHED("get_kprobe"), -EINVAL },
+};
 
 static void K2_first_error_undoes_the_batch(struct kunit *test)
 {
 	struct watched good = WATCHED(OUTER), later = WATCHED(INNER);
 	int n;
 
-	for (n = 0; n < ARRAY_SIZE(errors); n++) {
-		struct watched bad = refused(n);
+	for (n = 0; n < ARRAY_SIZE(steps); n++) {
+		struct watched bad = steps[n].probe;
 		struct kretprobe *batch[] = { &good.rp, &bad.rp, &later.rp };
 
 		watched_anew(&good);
-		KUNIT_EXPECT_EQ(test, all_refused_by(batch, 3), errors[n]);
+		KUNIT_EXPECT_EQ(test, all_refused_by(batch, 3), steps[n].err);
 		kprobes_returns_outer(returns_nothing, NULL);
 		EXPECT_TOLD(test, &good, 0, 0);
 		EXPECT_TOLD(test, &bad, 0, 0);
@@ -94,11 +81,10 @@ static void K2_first_error_undoes_the_batch(struct kunit *test)
 /* As if they had been registered one by one. */
 static void K2_batch_leaves_what_is_behind(struct kunit *test)
 {
-	struct watched good = WATCHED(OUTER), behind = WATCHED(INNER);
+	struct watched good = WATCHED(OUTER), behind = WATCHED(INNER, .nmissed = 7);
 	struct watched bad = WATCHED("get_kprobe");
 	struct kretprobe *batch[] = { &good.rp, &bad.rp, &behind.rp };
 
-	behind.rp.nmissed = 7;
 	KUNIT_EXPECT_EQ(test, all_refused_by(batch, 3), -EINVAL);
 	KUNIT_EXPECT_EQ(test, good.rp.maxactive, usual_calls());
 	KUNIT_EXPECT_EQ(test, bad.rp.maxactive, usual_calls());
@@ -111,11 +97,11 @@ static void K2_batch_leaves_what_is_behind(struct kunit *test)
 static void K2_twice_in_a_batch(struct kunit *test)
 {
 	const size_t stores = rust_kprobes_return_pools();
-	struct watched twice = WATCHED(NULL), other = WATCHED(OUTER);
+	struct watched twice = WATCHED(NULL, .kp.addr = returns_entry());
+	struct watched other = WATCHED(OUTER);
 	struct kretprobe *batch[] = { &twice.rp, &other.rp, &twice.rp };
 	int err;
 
-	twice.rp.kp.addr = returns_entry();
 	kunit_warning_suppress(test)
 		err = all_refused_by(batch, 3);
 	KUNIT_EXPECT_EQ(test, err, -EINVAL);
@@ -150,10 +136,9 @@ static void spare_c(struct kunit *test)
 
 static void D4_never_registered(struct kunit *test)
 {
-	struct watched probe = WATCHED(NULL);
+	struct watched probe = WATCHED(NULL, .kp.addr = returns_entry());
 
 	spare_c(test);
-	probe.rp.kp.addr = returns_entry();
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 }
@@ -163,10 +148,10 @@ static void D4_refused_at_each_step(struct kunit *test)
 	int n;
 
 	spare_c(test);
-	for (n = 0; n < ARRAY_SIZE(errors); n++) {
-		struct watched bad = refused(n);
+	for (n = 0; n < ARRAY_SIZE(steps); n++) {
+		struct watched bad = steps[n].probe;
 
-		KUNIT_EXPECT_EQ(test, refused_by(&bad), errors[n]);
+		KUNIT_EXPECT_EQ(test, refused_by(&bad), steps[n].err);
 		KUNIT_EXPECT_NULL(test, bad.rp.STORE);
 		unregister_kretprobe(&bad.rp);
 		KUNIT_EXPECT_NULL(test, bad.rp.kp.addr);
@@ -191,8 +176,7 @@ static void D4_unregistered_twice(struct kunit *test)
 	/* Twice in a batch, too. */
 	watched_anew(&probe);
 	KUNIT_EXPECT_EQ(test, register_kretprobe(&probe.rp), 0);
-	unregister_kretprobes((struct kretprobe *[]) { &probe.rp, &probe.rp },
-			      2);
+	unregister_kretprobes((struct kretprobe *[]) { &probe.rp, &probe.rp }, 2);
 	call_inner();
 	EXPECT_TOLD(test, &probe, 0, 0);
 	EXPECT_TOLD(test, &stays, 1, 1);
@@ -250,12 +234,10 @@ static void D4_copy_of_a_registered_one(struct kunit *test)
 
 static void D4_garbage_is_no_store(struct kunit *test)
 {
-	struct watched probe = WATCHED(NULL);
+	struct watched probe = WATCHED(NULL, .kp.addr = returns_entry(), .STORE = (void *)16);
 
 	spare_c(test);
 	WATCH(stays, INNER);
-	probe.rp.kp.addr = returns_entry();
-	probe.rp.STORE = (void *)16;
 	unregister_kretprobe(&probe.rp);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.addr);
 	call_inner();

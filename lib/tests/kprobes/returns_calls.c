@@ -30,8 +30,7 @@ static long look_at_entered(void *data)
 static void K3_the_function_is_in_between(struct kunit *test)
 {
 	WATCH(probe, INNER);
-	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(look_at_entered, &probe),
-			11);
+	KUNIT_EXPECT_EQ(test, kprobes_returns_inner(look_at_entered, &probe), 11);
 }
 
 /* It sees where the function returns to, still. */
@@ -97,11 +96,10 @@ static void K3_entry_handler_may_refuse(struct kunit *test)
 /* Of three probes the one in the middle does not want the call. */
 static void K3_one_of_several_may_refuse(struct kunit *test)
 {
-	struct watched first = WATCHED(INNER), middle = WATCHED(INNER);
-	struct watched last = WATCHED(INNER);
+	struct watched first = WATCHED(INNER), last = WATCHED(INNER);
+	struct watched middle = WATCHED(INNER, .entry_handler = refuses);
 	struct kretprobe *batch[] = { &first.rp, &middle.rp, &last.rp };
 
-	middle.rp.entry_handler = refuses;
 	WRITE_ONCE(refuse, true);
 	KUNIT_ASSERT_EQ(test, register_kretprobes(batch, 3), 0);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
@@ -189,14 +187,10 @@ static void K4_latest_call_is_told_first(struct kunit *test)
 	call_with_three(test, &three);
 	for (n = 0; n < 3; n++)
 		EXPECT_TOLD(test, &three.all[n], 1, 1);
-	KUNIT_EXPECT_LT(test, three.all[2].turn_entered,
-			three.all[1].turn_entered);
-	KUNIT_EXPECT_LT(test, three.all[1].turn_entered,
-			three.all[0].turn_entered);
-	KUNIT_EXPECT_LT(test, three.all[0].turn_returned,
-			three.all[1].turn_returned);
-	KUNIT_EXPECT_LT(test, three.all[1].turn_returned,
-			three.all[2].turn_returned);
+	KUNIT_EXPECT_LT(test, three.all[2].turn_entered, three.all[1].turn_entered);
+	KUNIT_EXPECT_LT(test, three.all[1].turn_entered, three.all[0].turn_entered);
+	KUNIT_EXPECT_LT(test, three.all[0].turn_returned, three.all[1].turn_returned);
+	KUNIT_EXPECT_LT(test, three.all[1].turn_returned, three.all[2].turn_returned);
 }
 
 /* Of several, only one has found it on the stack. */
@@ -251,8 +245,7 @@ static int note_whose_after(struct kretprobe_instance *call,
 
 static void K4_handlers_are_told_whose_they_are(struct kunit *test)
 {
-	WATCH(probe, INNER, .entry_handler = note_whose,
-	      .handler = note_whose_after);
+	WATCH(probe, INNER, .entry_handler = note_whose, .handler = note_whose_after);
 	WATCH(other, INNER);
 	call_inner();
 	KUNIT_EXPECT_PTR_EQ(test, whose[0], &probe.rp);
@@ -289,8 +282,7 @@ static void K4_a_handler_changes_what_is_returned(struct kunit *test)
 {
 	WATCH(probe, INNER, .handler = change_value);
 	KUNIT_EXPECT_EQ(test, call_inner(), 99);
-	KUNIT_EXPECT_EQ(test, kprobes_returns_outer(returns_nothing, NULL),
-			100);
+	KUNIT_EXPECT_EQ(test, kprobes_returns_outer(returns_nothing, NULL), 100);
 	unwatch(&probe);
 	KUNIT_EXPECT_EQ(test, call_inner(), 1);
 }

@@ -30,10 +30,8 @@ static void M1_layout_of_return_probes(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, kp), 0);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, handler), begin);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, entry_handler),
-			begin + pointer);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, maxactive),
-			begin + 2 * pointer);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, entry_handler), begin + pointer);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, maxactive), begin + 2 * pointer);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, nmissed),
 			begin + 2 * pointer + 4);
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe, data_size),
@@ -43,8 +41,7 @@ static void M1_layout_of_return_probes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sizeof(struct kretprobe), begin + 4 * pointer + 8);
 #ifdef CONFIG_KRETPROBE_ON_RETHOOK
 	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, node), 0);
-	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, data),
-			6 * pointer);
+	KUNIT_EXPECT_EQ(test, offsetof(struct kretprobe_instance, data), 6 * pointer);
 	KUNIT_EXPECT_EQ(test, offsetof(struct rethook, data), 0);
 #endif
 }
@@ -56,8 +53,7 @@ static void K2_neither_symbol_nor_address(struct kunit *test)
 
 static void K2_symbol_and_address(struct kunit *test)
 {
-	REFUSED(-EINVAL, INNER,
-		.kp.addr = (kprobe_opcode_t *)kprobes_returns_inner);
+	REFUSED(-EINVAL, INNER, .kp.addr = (kprobe_opcode_t *)kprobes_returns_inner);
 }
 
 static void K2_unknown_symbol(struct kunit *test)
@@ -79,7 +75,6 @@ static void K2_address_without_symbol(struct kunit *test)
 static void K2_on_an_entry_alone(struct kunit *test)
 {
 	struct kprobe entry = { .symbol_name = UNTRACED };
-	struct watched probe = WATCHED(UNTRACED);
 	struct kprobe inside = {};
 	int offset;
 
@@ -94,14 +89,9 @@ static void K2_on_an_entry_alone(struct kunit *test)
 	}
 	KUNIT_ASSERT_LT(test, offset, 16);
 	unregister_kprobe(&inside);
-	probe.rp.kp.offset = (void *)inside.addr + POINTER_BIT -
-			     (void *)kprobes_returns_untraced;
-	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
-	watched_anew(&probe);
-	probe.rp.kp.symbol_name = NULL;
-	probe.rp.kp.offset = 0;
-	probe.rp.kp.addr = inside.addr;
-	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
+	REFUSED(-EINVAL, UNTRACED, .kp.offset = (void *)inside.addr + POINTER_BIT -
+						(void *)kprobes_returns_untraced);
+	REFUSED(-EINVAL, NULL, .kp.addr = inside.addr);
 }
 
 static void K2_by_address(struct kunit *test)
@@ -136,28 +126,21 @@ static void K2_registered_already(struct kunit *test)
 static void K2_not_where_tasks_are_switched(struct kunit *test)
 {
 	struct kprobe plain = { .symbol_name = "__switch_to", .flags = KPROBE_FLAG_DISABLED };
-	struct watched probe = WATCHED("__switch_to");
 
 	if (!IS_ENABLED(CONFIG_X86))
 		kunit_skip(test, "the architecture has no list of such functions");
 	KUNIT_ASSERT_EQ(test, register_kprobe(&plain), 0);
 	unregister_kprobe(&plain);
-	probe.rp.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
+	REFUSED(-EINVAL, "__switch_to", .kp.flags = KPROBE_FLAG_DISABLED);
 	/* By its address as well. */
-	watched_anew(&probe);
-	probe.rp.kp.symbol_name = NULL;
-	probe.rp.kp.addr = plain.addr;
-	probe.rp.kp.flags = KPROBE_FLAG_DISABLED;
-	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
+	REFUSED(-EINVAL, NULL, .kp.addr = plain.addr, .kp.flags = KPROBE_FLAG_DISABLED);
 }
 
 static void K2_data_is_bounded(struct kunit *test)
 {
 	const size_t stores = rust_kprobes_return_pools();
-	struct watched probe = WATCHED(INNER);
+	struct watched probe = WATCHED(INNER, .data_size = KRETPROBE_MAX_DATA_SIZE + 1);
 
-	probe.rp.data_size = KRETPROBE_MAX_DATA_SIZE + 1;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -E2BIG);
 	probe.rp.data_size = SIZE_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -E2BIG);
@@ -173,9 +156,8 @@ static void K2_data_is_bounded(struct kunit *test)
 static void K2_calls_are_bounded(struct kunit *test)
 {
 	const size_t stores = rust_kprobes_return_pools();
-	struct watched probe = WATCHED(INNER);
+	struct watched probe = WATCHED(INNER, .maxactive = MAX_CALLS + 1);
 
-	probe.rp.maxactive = MAX_CALLS + 1;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);
 	probe.rp.maxactive = INT_MAX;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -ENOMEM);
@@ -256,8 +238,7 @@ static void never_after(struct kprobe *kp, struct pt_regs *regs,
 /* Those of the probe on the entry are not the client's. */
 static void K2_handlers_of_the_entry_are_replaced(struct kunit *test)
 {
-	WATCH(probe, INNER, .kp.pre_handler = never,
-	      .kp.post_handler = never_after);
+	WATCH(probe, INNER, .kp.pre_handler = never, .kp.post_handler = never_after);
 	KUNIT_EXPECT_NULL(test, probe.rp.kp.post_handler);
 	call_inner();
 	EXPECT_TOLD(test, &probe, 1, 1);
@@ -266,9 +247,8 @@ static void K2_handlers_of_the_entry_are_replaced(struct kunit *test)
 /* What is refused for its entry has got as far as this. */
 static void K2_refused_where_no_probe_may_be(struct kunit *test)
 {
-	struct watched probe = WATCHED("get_kprobe");
+	struct watched probe = WATCHED("get_kprobe", .nmissed = 7);
 
-	probe.rp.nmissed = 7;
 	KUNIT_EXPECT_EQ(test, refused_by(&probe), -EINVAL);
 	KUNIT_EXPECT_NULL(test, probe.rp.STORE);
 	KUNIT_EXPECT_EQ(test, probe.rp.maxactive, usual_calls());

@@ -31,8 +31,7 @@ static void K6_unregistered_within_calls(struct kunit *test)
 	struct crowd crowd = {};
 
 	KUNIT_ASSERT_NOT_NULL(test, probe);
-	*probe = WATCHED(INNER);
-	probe->rp.maxactive = MANY;
+	*probe = WATCHED(INNER, .maxactive = MANY);
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe->rp), 0);
 	crowd_sleeps(test, &crowd, MANY);
 	EXPECT_TOLD(test, probe, MANY, 0);
@@ -117,8 +116,7 @@ static void K6_none_is_told_after_unregistering(struct kunit *test)
 	int n, round, told = 0, wrong = 0;
 
 	for (n = 0; n < ARRAY_SIZE(callers); n++)
-		callers[n].task = kthread_run(keep_calling, &callers[n],
-					      "caller");
+		callers[n].task = kthread_run(keep_calling, &callers[n], "caller");
 	for (round = 0; round < 20; round++) {
 		watched_anew(&inner);
 		watched_anew(&outer);
@@ -303,8 +301,7 @@ static atomic_t parents, children, heirs;
 /* Called in the parent when its child is made, and before it runs. */
 static int look_at_child(struct kprobe *kp, struct pt_regs *regs)
 {
-	const struct task_struct *child =
-		(void *)*returns_argument(regs, 0);
+	const struct task_struct *child = (void *)*returns_argument(regs, 0);
 
 	if (has_calls(current))
 		atomic_inc(&parents);
@@ -437,13 +434,11 @@ static void K3_reserved_room(struct kunit *test)
 {
 #ifdef CONFIG_RUST_KPROBES
 	const size_t stores = rust_kprobes_return_pools();
-	struct watched probe = WATCHED(INNER);
+	struct watched probe = WATCHED(INNER, .maxactive = 10);
 
-	probe.rp.maxactive = 10;
 	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, 1), -EINVAL);
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&probe.rp), 0);
-	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, MAX_CALLS + 1),
-			-ENOMEM);
+	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, MAX_CALLS + 1), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, kretprobe_reserve(&probe.rp, CROWD), 0);
 	KUNIT_EXPECT_EQ(test, wave(test, &probe, 0), CROWD);
 	KUNIT_EXPECT_EQ(test, probe.rp.nmissed, 0);

@@ -222,7 +222,7 @@ static void R1_13_boundaries_behind_probes(struct kunit *test)
 #endif
 
 /* Else C may put a jump there, and take it out later. */
-#define NO_JUMP	.post_handler = IS_ENABLED(CONFIG_KPROBES_C) ? clauses_after : NULL
+#define NO_JUMP	AFTER_IF(IS_ENABLED(CONFIG_KPROBES_C))
 
 /* Who reads the text needs it to see through the breakpoint. */
 static void M2_opcode_is_what_was_there(struct kunit *test)

@@ -17,8 +17,7 @@ void H9_partial_copy_is_fixed_up(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, put_user(4711L, (long __user *)end - 1), 0);
 	for (post = 0; post < 2; post++) {
-		PROBE_IN(probe, clauses_copy_user_site,
-			 .post_handler = post ? clauses_after : NULL);
+		PROBE_IN(probe, clauses_copy_user_site, AFTER_IF(post));
 		KUNIT_EXPECT_EQ(test, clauses_copy_user(copied, end - 8, 16), 8);
 		KUNIT_EXPECT_EQ(test, copied[0], 4711);
 		EXPECT_HITS(probe, 2, post);

@@ -98,15 +98,13 @@ static void H5_control_registers_are_the_tasks(struct kunit *test)
 	int n;
 
 	for (n = 0; n < ARRAY_SIZE(cases); n++) {
-		preempt_disable();
-		cases[n].run();
-		preempt_enable();
+		scoped_guard(preempt)
+			cases[n].run();
 		memcpy(bare, controls, sizeof(bare));
 		FOR_EACH_HANDLER(kind) {
 			PROBE_IN(probe, cases[n].site, KIND_AT(kind));
-			preempt_disable();
-			cases[n].run();
-			preempt_enable();
+			scoped_guard(preempt)
+				cases[n].run();
 			KUNIT_EXPECT_MEMEQ(test, controls, bare, sizeof(bare));
 			EXPECT_KIND(probe, kind);
 		}

@@ -27,12 +27,9 @@ static int count, cpu_before;
 static bool may_move;
 static struct task_struct *mover;
 
-/* LAAG or AGSI: what the section is for. */
-static bool counts(const struct kprobe *kp)
+/* LAAG or AGSI: what the section is for. A breakpoint may be over the first byte. */
+static bool counts(u8 first, const u8 *code)
 {
-	const u8 *code = (const u8 *)kp->addr;
-	u8 first = kp->opcode >> 8;
-
 	return first == 0xeb && (code[5] == 0x7a || code[5] == 0xe8);
 }
 
@@ -42,7 +39,7 @@ static int is_moved(struct kprobe *kp, struct pt_regs *regs)
 
 	moved[container_of(kp, struct counted, kp) - places] += cpu != cpu_before;
 	cpu_before = cpu;
-	expected[cpu] += counts(kp);
+	expected[cpu] += counts(kp->opcode >> 8, (const u8 *)kp->addr);
 	WRITE_ONCE(may_move, true);
 	wake_up_process(mover);
 	return clauses_before(kp, regs);
@@ -74,21 +71,13 @@ static int register_all(bool post)
 	for (count = 0; count < MOST_PLACES; at += insn_length(*at)) {
 		places[count] = COUNTED_IN(at, .pre_handler = is_moved);
 		batch[count] = &places[count].kp;
-		if (post && *at == 0xeb && (at[5] == 0x7a || at[5] == 0xe8))
+		if (post && counts(*at, at))
 			places[count].kp.post_handler = clauses_after;
 		count++;
 		if (at[0] == 0x07 && at[1] == 0xfe)
 			break;
 	}
 	return register_kprobes(batch, count);
-}
-
-static void unregister_all(void)
-{
-	int n;
-
-	for (n = 0; n < count; n++)
-		unregister_kprobe(&places[n].kp);
 }
 
 #define CALLS	200
@@ -107,7 +96,8 @@ static void count_and_move(struct kunit *test, bool post)
 	KUNIT_ASSERT_EQ(test, register_all(post), 0);
 	for (calls = 0; calls < CALLS; calls++)
 		count_here();
-	unregister_all();
+	for (n = 0; n < count; n++)
+		unregister_kprobe(&places[n].kp);
 	for_each_possible_cpu(cpu) {
 		added = per_cpu(counter, cpu);
 		sum += added;

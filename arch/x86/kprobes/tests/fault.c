@@ -43,8 +43,7 @@ void H9_zero_padded_load_is_fixed_up(struct kunit *test)
 	memcpy(page + PAGE_SIZE - 4, &bare, 4);
 	memcpy(page + PAGE_SIZE - 16, &whole, 8);
 	for (post = 0; post < 2; post++) {
-		PROBE_IN(probe, clauses_load_zeropad_site,
-			 .post_handler = post ? clauses_after : NULL);
+		PROBE_IN(probe, clauses_load_zeropad_site, AFTER_IF(post));
 		KUNIT_EXPECT_EQ(test, clauses_load_zeropad(page + PAGE_SIZE - 4),
 				bare);
 		EXPECT_HITS(probe, 1, 0);

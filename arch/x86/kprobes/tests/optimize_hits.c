@@ -156,8 +156,7 @@ static void O6_hits_in_handlers_are_missed(struct kunit *test)
 	for (post = 0; post < 2; post++) {
 		PROBE_IN(inner, SECOND);
 		PROBE_IN(idle, SECOND, .flags = KPROBE_FLAG_DISABLED);
-		PROBE_IN(outer, PLAIN, .pre_handler = call_second,
-			 .post_handler = post ? clauses_after : NULL);
+		PROBE_IN(outer, PLAIN, .pre_handler = call_second, AFTER_IF(post));
 		KUNIT_EXPECT_TRUE(test, becomes_a_jump(SECOND));
 		if (!post)
 			KUNIT_EXPECT_TRUE(test, becomes_a_jump(PLAIN));
