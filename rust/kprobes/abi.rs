@@ -16,10 +16,7 @@ mod ftrace;
 mod jump;
 
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-use crate::optimize::{
-    reasons,
-    worker, //
-};
+use crate::optimize::worker;
 #[cfg(CONFIG_MODULES)]
 use crate::sys::modules::{
     FreedMemory,
@@ -125,10 +122,11 @@ client_call!(enable_kprobe(*mut bindings::kprobe) -> c_int = enable::enable);
 #[export]
 unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
     let at = TextAddr::new(addr.addr() as u64);
+    let newest = |point: &Point| point.probes.iter().next().map(Probe::as_c);
     // SAFETY: Preemption is off, by the precondition.
-    let newest =
-        unsafe { preempt::already_off(|pinned| points::newest(at, pinned).map(Probe::as_c)) };
-    newest.unwrap_or(core::ptr::null_mut())
+    let found =
+        unsafe { preempt::already_off(|no_preempt| points::find(at, no_preempt).and_then(newest)) };
+    found.unwrap_or(core::ptr::null_mut())
 }
 
 /// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
@@ -140,8 +138,11 @@ unsafe extern "C" fn get_kprobe(addr: *mut c_void) -> *mut bindings::kprobe {
 #[export]
 unsafe extern "C" fn rust_kprobes_is_registered(at: usize, probe: *mut bindings::kprobe) -> bool {
     let at = TextAddr::new(at as u64);
+    let has_probe = |point: &Point| point.probes.iter().any(|one| one.as_c() == probe);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::already_off(|pinned| points::is_registered(at, probe.cast(), pinned)) }
+    unsafe {
+        preempt::already_off(|no_preempt| points::find(at, no_preempt).is_some_and(has_probe))
+    }
 }
 
 /// Makes hits on this CPU count as missed until `kprobe_busy_end()`.
@@ -339,7 +340,11 @@ unsafe extern "C" fn kprobe_why_no_jump(
 ) -> c_int {
     // SAFETY: By the precondition, `p` meets `from_c`'s precondition for one probe.
     let found = unsafe { probe::from_c(&p, 1) }.and_then(|one| match one {
-        [Some(probe)] => reasons::why_no_jump(probe),
+        [Some(probe)] => {
+            let registry = &mut *Registry::lock();
+            let point = registry.points.of(probe)?;
+            Ok(registry.why_no_jump(point))
+        }
         _ => Err(Refusal::NotRegistered),
     });
     let Ok(Some(found)) = found else {
@@ -501,10 +506,10 @@ mod tests {
         }
         let (mut at, mut kind) = (0, 0);
         let mut name = [0; bindings::KSYM_NAME_LEN as usize];
-        let pinned = preempt::PreemptOff::new();
+        let no_preempt = preempt::PreemptOff::new();
         // SAFETY: There is room for all of it.
         let status = unsafe { kprobe_get_kallsym(0, &mut at, &mut kind, name.as_mut_ptr()) };
-        drop(pinned);
+        drop(no_preempt);
         // SAFETY: A probe for us alone.
         unsafe { unregister_kprobe(&mut here) };
         assert_eq!((status, kind), (0, b't'));

@@ -113,42 +113,44 @@ pub(crate) unsafe trait Machine: Isa {
     fn arch_blacklist() -> impl Iterator<Item = TextRange>;
 
     /// Returns the address of this CPU's copy of a per-CPU variable.
-    fn cpu_copy<T>(original: *const T, pinned: &PreemptOff) -> *mut T;
+    fn cpu_copy<T>(original: *const T, no_preempt: &PreemptOff) -> *mut T;
 
     /// Returns whether this CPU is in a hit: it handles one, or steps an instruction.
     #[inline(always)]
-    fn is_in_hit(pinned: &PreemptOff) -> bool {
-        Self::current_probe(pinned).is_some()
+    fn is_in_hit(no_preempt: &PreemptOff) -> bool {
+        Self::current_probe(no_preempt).is_some()
     }
 
     /// Returns the probe whose hit this CPU handles: C's `current_kprobe`.
     #[inline(always)]
-    fn current_probe(pinned: &PreemptOff) -> Option<CurrentProbe> {
-        let probe = Self::cpu_copy(&raw const bindings::current_kprobe, pinned);
+    fn current_probe(no_preempt: &PreemptOff) -> Option<CurrentProbe> {
+        let probe = Self::cpu_copy(&raw const bindings::current_kprobe, no_preempt);
         // SAFETY: It is the value of `current_kprobe`, which only this CPU changes.
         unsafe { CurrentProbe::from_word(probe.read_volatile()) }
     }
 
     /// Sets the probe whose hit this CPU handles.
     #[inline(always)]
-    fn set_current_probe(probe: Option<CurrentProbe>, pinned: &PreemptOff) {
+    fn set_current_probe(probe: Option<CurrentProbe>, no_preempt: &PreemptOff) {
         let word = probe.map_or(core::ptr::null_mut(), CurrentProbe::to_word);
         // SAFETY: As in `current_probe`; C takes NULL, or a probe that lives.
-        unsafe { Self::cpu_copy(&raw const bindings::current_kprobe, pinned).write_volatile(word) };
+        unsafe {
+            Self::cpu_copy(&raw const bindings::current_kprobe, no_preempt).write_volatile(word)
+        };
     }
 
     /// Returns this CPU's copy of per-CPU memory.
     #[inline(always)]
-    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, pinned: &'a PreemptOff) -> &'a T {
+    fn per_cpu<'a, T: Zeroable>(all: &'static PerCpu<T>, no_preempt: &'a PreemptOff) -> &'a T {
         // SAFETY: Memory of the CPU that the caller stays on. It starts as zeroes, which are a
         // value, and it is never borrowed mutably.
-        unsafe { &*Self::cpu_copy(all.original(), pinned) }
+        unsafe { &*Self::cpu_copy(all.original(), no_preempt) }
     }
 
     /// Returns the state of the hits that this CPU handles.
     #[inline(always)]
-    fn this_cpu(pinned: &PreemptOff) -> &CpuHits {
-        Self::per_cpu(&rust_kprobes_hit, pinned)
+    fn this_cpu(no_preempt: &PreemptOff) -> &CpuHits {
+        Self::per_cpu(&rust_kprobes_hit, no_preempt)
     }
 
     /// Reads the instruction that starts at `at`, decides how it is executed, and writes its
@@ -387,7 +389,7 @@ pub(crate) unsafe trait Jumps: Machine {
 
     /// If `at` is in a detour, returns the address in the original, and how many bytes are on the
     /// stack that are not there in the original.
-    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)>;
+    fn detour_origin(at: TextAddr, no_preempt: &PreemptOff) -> Option<(TextAddr, usize)>;
 
     /// Returns whether this code starts with the opcode of the jumps.
     fn is_jump(code: &[u8]) -> bool;
@@ -490,15 +492,15 @@ pub(crate) unsafe trait JprobeOps: Machine {
     const FRAME_WORDS: usize;
 
     /// Returns the state that this CPU keeps while the handler runs.
-    fn jprobe_state(pinned: &PreemptOff) -> &JprobeState {
-        Self::per_cpu(&rust_kprobes_jprobe_state, pinned)
+    fn jprobe_state(no_preempt: &PreemptOff) -> &JprobeState {
+        Self::per_cpu(&rust_kprobes_jprobe_state, no_preempt)
     }
 
     /// Saves the registers, which are at the entry of a function, and makes them lead to the
     /// handler.
-    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &PreemptOff) {
+    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, no_preempt: &PreemptOff) {
         let sp = *Self::sp(registers);
-        Self::jprobe_state(pinned).keep(registers, handler, sp, Self::FRAME_WORDS);
+        Self::jprobe_state(no_preempt).keep(registers, handler, sp, Self::FRAME_WORDS);
         let enter = bindings::rust_kprobes_jprobe_enter as *const () as u64;
         Self::set_ip(registers, TextAddr::new(enter));
     }
@@ -512,10 +514,10 @@ pub(crate) unsafe trait JprobeOps: Machine {
     }
 
     /// Restores the registers that were kept.
-    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff);
+    fn restore_jprobe(registers: &mut Registers, no_preempt: &PreemptOff);
 
     /// Returns the stack pointer at the entry of the function.
-    fn jprobe_sp(pinned: &PreemptOff) -> usize {
-        *Self::sp(&mut Self::jprobe_state(pinned).registers.get())
+    fn jprobe_sp(no_preempt: &PreemptOff) -> usize {
+        *Self::sp(&mut Self::jprobe_state(no_preempt).registers.get())
     }
 }

@@ -30,13 +30,13 @@
 //! | in C | here |
 //! |---|---|
 //! | `init_kprobes()` | `abi.rs`: `rust_kprobes_init()`, an initcall of `abi.c` |
-//! | `register_kprobe()` | `lifecycle/register.rs` |
+//! | `register_kprobe()` | `lifecycle/register.rs`: `all()` |
 //! | `_kprobe_addr()` | `lifecycle/check.rs`: `resolve()` |
 //! | `check_kprobe_address_safe()` | `lifecycle/check.rs`: `check_address()` |
 //! | `jump_label_text_reserved()`, `find_bug()` | `text_metadata/index.rs` |
 //! | `static_call_text_reserved()` | `text_metadata/index.rs` |
 //! | `prepare_kprobe()` | `lifecycle/register.rs`: `prepare_insn()` |
-//! | `can_probe()` | `prepare_insn()`, then `check_boundary()` in `arch/*/kprobes/isa/` |
+//! | `can_probe()` | `prepare_insn()`, then `arch/*/kprobes/isa/boundary.rs` |
 //! | `arch_prepare_kprobe()` | `arch/*/kprobes/prepare.rs` |
 //! | `can_boost()` | `classify()` in `arch/*/kprobes/isa/` |
 //! | `recover_probed_instruction()` | `registry/recover.rs`: `read_original_insn()` |
@@ -60,7 +60,7 @@
 //! | `kprobe_ftrace_handler()` | `abi.c`, `abi/ftrace.rs`, then `hit/ftrace.rs` |
 //! | `optimized_callback()` | `arch/*/kprobes/trampoline.S`, `abi/jump.rs`, then `hit/jump.rs` |
 //! | `get_kprobe()` in a hit | `registry/points.rs`: `find()` |
-//! | `get_kprobe()` of other code | `registry/points.rs`: `newest()` |
+//! | `get_kprobe()` of other code | `abi.rs`: `get_kprobe()` |
 //! | `__get_insn_slot()`, `__free_insn_slot()` | `slots.rs`: `SlotPool::take()`, `Slot::drop()` |
 //! | `collect_garbage_slots()` | `slots.rs`: `tasks_rcu_callback()`, `free_unused_pages()` |
 //! | `can_optimize()` | `decide_by_text()` in `optimize/decide.rs`, x86 `isa/region.rs` |

@@ -177,16 +177,16 @@ impl SlotPool {
     /// Returns the first word of the slot and the offset in the slot if `at` is in a slot that is
     /// not free. The word is the address of the instruction, or the value of
     /// [`Slot::set_first_word`].
-    pub(crate) fn first_word(&self, at: TextAddr, pinned: &PreemptOff) -> Option<(usize, u64)> {
+    pub(crate) fn first_word(&self, at: TextAddr, no_preempt: &PreemptOff) -> Option<(usize, u64)> {
         let (index, offset) = slot_and_offset(at);
-        let page = self.page(at, pinned)?;
+        let page = self.page(at, no_preempt)?;
         let word = page.words(index).first()?.load(Ordering::Relaxed);
         (word != 0).then_some((word, offset))
     }
 
-    fn page<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a Page> {
+    fn page<'a>(&'a self, at: TextAddr, no_preempt: &'a PreemptOff) -> Option<&'a Page> {
         let base = at.get() & !(PAGE_SIZE as u64 - 1);
-        self.table.find(TextAddr::new(base), pinned)
+        self.table.find(TextAddr::new(base), no_preempt)
     }
 
     /// Removes unused pages from the table, but keeps some. Looks for them only if there may be
@@ -221,8 +221,12 @@ impl SlotPool {
 /// Returns the address of page number `number`, and its symbol, if there are so many. May be called
 /// anywhere, even while all other CPUs are stopped. A page that is added or freed changes the
 /// numbers of others.
-pub(crate) fn nth_page(number: usize, pinned: &PreemptOff) -> Option<(TextAddr, &'static [u8])> {
-    let pages = |pool: &'static SlotPool| pool.table.iter(pinned).map(|page| (page.at, pool.name));
+pub(crate) fn nth_page(
+    number: usize,
+    no_preempt: &PreemptOff,
+) -> Option<(TextAddr, &'static [u8])> {
+    let pages =
+        |pool: &'static SlotPool| pool.table.iter(no_preempt).map(|page| (page.at, pool.name));
     Iterator::chain(pages(&COPIES), pages(&DETOURS)).nth(number)
 }
 
@@ -256,8 +260,8 @@ pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &PreemptOff) -> &C
 }
 
 /// Returns the original address if `at` is in a copy of an instruction.
-pub(crate) fn original(at: TextAddr, pinned: &PreemptOff) -> Option<TextAddr> {
-    let (origin, offset) = COPIES.first_word(at, pinned)?;
+pub(crate) fn original(at: TextAddr, no_preempt: &PreemptOff) -> Option<TextAddr> {
+    let (origin, offset) = COPIES.first_word(at, no_preempt)?;
     let offset = offset % COPY_LEN as u64;
     Some(TextAddr::new((origin as u64).wrapping_add(offset)))
 }

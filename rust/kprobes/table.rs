@@ -271,16 +271,16 @@ impl<T: Send + Sync> Table<T> {
     /// A lookup finds every entry that was inserted before the call and is not removed before the
     /// return.
     #[inline(always)]
-    pub(crate) fn find<'a>(&'a self, at: TextAddr, pinned: &'a PreemptOff) -> Option<&'a T> {
-        let (_, found) = self.array(pinned).seek(at)?;
+    pub(crate) fn find<'a>(&'a self, at: TextAddr, no_preempt: &'a PreemptOff) -> Option<&'a T> {
+        let (_, found) = self.array(no_preempt).seek(at)?;
         // SAFETY: `seek` never finds the address `NOWHERE`, so by the invariant of the table this
         // is the address of an entry, which is not freed while preemption is off.
         Some(unsafe { Entry::value_of(found) })
     }
 
     /// Returns all entries, in no order. The caller stays on the CPU.
-    pub(crate) fn iter<'a>(&'a self, pinned: &'a PreemptOff) -> Entries<'a, T> {
-        Entries(self.array(pinned), 0, PhantomData)
+    pub(crate) fn iter<'a>(&'a self, no_preempt: &'a PreemptOff) -> Entries<'a, T> {
+        Entries(self.array(no_preempt), 0, PhantomData)
     }
 }
 
@@ -604,8 +604,8 @@ mod tests {
 
     /// Returns whether the counts of the writer match the array.
     fn is_sound(writer: &Writer<usize>) -> bool {
-        let pinned = PreemptOff::new();
-        let places = writer.table.iter(&pinned).map(|one| one.at);
+        let no_preempt = PreemptOff::new();
+        let places = writer.table.iter(&no_preempt).map(|one| one.at);
         writer.iter().count() == writer.live
             && used(writer) >= writer.live
             && used(writer) + writer.room == limit(writer.words)

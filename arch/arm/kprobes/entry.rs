@@ -23,5 +23,5 @@ unsafe extern "C" fn rust_kprobes_undefined(regs: *mut bindings::pt_regs) -> boo
     // them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::already_off(|pinned| handle_trap(registers, pinned)) }
+    unsafe { preempt::already_off(|no_preempt| handle_trap(registers, no_preempt)) }
 }

@@ -17,7 +17,7 @@ use crate::{
 unsafe impl JprobeOps for Arm {
     const FRAME_WORDS: usize = 0;
 
-    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
-        *registers = Self::jprobe_state(pinned).registers.get();
+    fn restore_jprobe(registers: &mut Registers, no_preempt: &PreemptOff) {
+        *registers = Self::jprobe_state(no_preempt).registers.get();
     }
 }

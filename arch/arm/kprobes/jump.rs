@@ -152,8 +152,8 @@ unsafe impl Jumps for Arm {
         true
     }
 
-    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (place, offset) = DETOURS.first_word(at, pinned)?;
+    fn detour_origin(at: TextAddr, no_preempt: &PreemptOff) -> Option<(TextAddr, usize)> {
+        let (place, offset) = DETOURS.first_word(at, no_preempt)?;
         // At the end of the frame, handlers may have moved the stack pointer: not followed here.
         let (passed, taken) = match offset {
             0 | COPIED => (0, 0),

@@ -54,12 +54,13 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
     // SAFETY: By the precondition, the interruption on this CPU has saved the registers on its
     // stack. Only this function uses them until it returns.
     let registers = unsafe { &mut *regs };
-    let handle = |pinned: &PreemptOff| {
+    let handle = |no_preempt: &PreemptOff| {
         // For an instruction that EX or EXRL executes, the CPU reports the length of the EX or
         // EXRL. A copy of an instruction that the CPU lacks also raises this exception.
         let is_breakpoint =
             SavedRegs::of(registers).interruption() == (OPERATION, BREAKPOINT.len() as u32);
-        is_breakpoint && handle_trap(registers, pinned) || translate_fault(registers, pinned)
+        is_breakpoint && handle_trap(registers, no_preempt)
+            || translate_fault(registers, no_preempt)
     };
     // SAFETY: By the precondition, preemption is off.
     unsafe { preempt::already_off(handle) }
@@ -68,13 +69,13 @@ unsafe extern "C" fn kprobe_pgm_check(regs: *mut bindings::pt_regs) -> bool {
 /// If a copy of an instruction, or a detour, has faulted, makes the fault one of the original,
 /// before interrupts are on. Returns whether a fault handler has resolved it.
 #[inline(never)]
-fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bool {
+fn translate_fault(registers: &mut bindings::pt_regs, no_preempt: &PreemptOff) -> bool {
     let at = S390::ip(registers);
     if !slots::may_cover(at) {
         return false;
     }
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    if let Some((at, taken)) = S390::detour_origin(at, pinned) {
+    if let Some((at, taken)) = S390::detour_origin(at, no_preempt) {
         S390::set_ip(registers, at);
         let sp = S390::sp(registers);
         *sp = sp.wrapping_add(taken);
@@ -83,8 +84,8 @@ fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bo
     if !COPIES.covers(at) {
         return false;
     }
-    if !fault::faults_in_step(registers, pinned) {
-        S390::set_ip(registers, slots::original(at, pinned).unwrap_or(at));
+    if !fault::faults_in_step(registers, no_preempt) {
+        S390::set_ip(registers, slots::original(at, no_preempt).unwrap_or(at));
         count_step_fault();
         return false;
     }
@@ -94,13 +95,13 @@ fn translate_fault(registers: &mut bindings::pt_regs, pinned: &PreemptOff) -> bo
     if matches!(code, 0x04 | 0x10 | 0x11 | 0x38..=0x3b) {
         let passed = if code == 0x04 { u64::from(len) } else { 0 };
         S390::set_ip(registers, TextAddr::new(at.get().wrapping_sub(passed)));
-        let resolved = fault::handle_fault(registers, PAGE_FAULT as c_int, pinned);
+        let resolved = fault::handle_fault(registers, PAGE_FAULT as c_int, no_preempt);
         if !resolved {
             let at = S390::ip(registers);
             S390::set_ip(registers, TextAddr::new(at.get().wrapping_add(passed)));
         }
         return resolved;
     }
-    fault::end_faulted_step(registers, pinned);
+    fault::end_faulted_step(registers, no_preempt);
     false
 }

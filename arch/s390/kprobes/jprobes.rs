@@ -20,9 +20,9 @@ use crate::{
 unsafe impl JprobeOps for S390 {
     const FRAME_WORDS: usize = bindings::STACK_FRAME_OVERHEAD as usize / size_of::<usize>();
 
-    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
+    fn restore_jprobe(registers: &mut Registers, no_preempt: &PreemptOff) {
         // The rest is about the interruption.
-        let kept = Self::jprobe_state(pinned).registers.get();
+        let kept = Self::jprobe_state(no_preempt).registers.get();
         let (kept, registers) = (SavedRegs::of(&kept), SavedRegs::of_mut(registers));
         (registers.mask, registers.ip) = (kept.mask, kept.ip);
         registers.gprs = kept.gprs;

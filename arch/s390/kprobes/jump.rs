@@ -204,8 +204,8 @@ unsafe impl Jumps for S390 {
         stops_cpus()
     }
 
-    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (place, offset) = DETOURS.first_word(at, pinned)?;
+    fn detour_origin(at: TextAddr, no_preempt: &PreemptOff) -> Option<(TextAddr, usize)> {
+        let (place, offset) = DETOURS.first_word(at, no_preempt)?;
         let (passed, taken) = match offset {
             0 | COPIED => (0, 0),
             BACK => (LEN, 0),

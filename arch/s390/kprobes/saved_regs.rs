@@ -151,9 +151,9 @@ mod tests {
         let mut registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
         let regs = SavedRegs::of_mut(&mut registers);
         (regs.mask, regs.gprs[1]) = (MASK, at as usize);
-        let pinned = PreemptOff::new();
+        let no_preempt = PreemptOff::new();
         let done = regs.system_mask(insn);
-        drop(pinned);
+        drop(no_preempt);
         (done, regs.mask)
     }
 
@@ -183,9 +183,9 @@ mod tests {
         }
         // SAFETY: Numbers.
         let registers: bindings::pt_regs = unsafe { core::mem::zeroed() };
-        let pinned = PreemptOff::new();
+        let no_preempt = PreemptOff::new();
         let word = SavedRegs::of(&registers).load(NOWHERE);
-        drop(pinned);
+        drop(no_preempt);
         assert_eq!(word, None);
     }
 }

@@ -27,5 +27,5 @@ unsafe extern "C" fn kprobe_int3_handler(regs: *mut bindings::pt_regs) -> c_int 
     // SAFETY: By the precondition the trap has saved the registers, and no other code uses them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, interrupts are off.
-    unsafe { preempt::already_off(|pinned| handle_trap(registers, pinned)).into() }
+    unsafe { preempt::already_off(|no_preempt| handle_trap(registers, no_preempt)).into() }
 }

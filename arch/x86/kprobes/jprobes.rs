@@ -23,17 +23,17 @@ use crate::{
 unsafe impl JprobeOps for X86 {
     const FRAME_WORDS: usize = 1;
 
-    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, pinned: &PreemptOff) {
-        Self::jprobe_state(pinned).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
+    fn enter_jprobe(registers: &mut Registers, handler: TextAddr, no_preempt: &PreemptOff) {
+        Self::jprobe_state(no_preempt).keep(registers, handler, registers.sp, Self::FRAME_WORDS);
         // The ABI of C requires these flags to be clear.
         registers.flags &= !((flag::DF | flag::AC) as usize);
         registers.ip = bindings::rust_kprobes_jprobe_enter as *const () as usize;
     }
 
-    fn restore_jprobe(registers: &mut Registers, pinned: &PreemptOff) {
+    fn restore_jprobe(registers: &mut Registers, no_preempt: &PreemptOff) {
         // The return from this trap needs its own segments and the words that share their fields.
         let (cs, ss) = (registers.__bindgen_anon_1, registers.__bindgen_anon_2);
-        *registers = Self::jprobe_state(pinned).registers.get();
+        *registers = Self::jprobe_state(no_preempt).registers.get();
         registers.__bindgen_anon_1 = cs;
         registers.__bindgen_anon_2 = ss;
     }

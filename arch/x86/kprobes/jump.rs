@@ -242,8 +242,8 @@ unsafe impl Jumps for X86 {
         poke::synchronize(text_lock);
     }
 
-    fn detour_origin(at: TextAddr, pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
-        let (noted, offset) = DETOURS.first_word(at, pinned)?;
+    fn detour_origin(at: TextAddr, no_preempt: &PreemptOff) -> Option<(TextAddr, usize)> {
+        let (noted, offset) = DETOURS.first_word(at, no_preempt)?;
         let place = i64::from(noted as u32 as i32) as u64;
         let map = InsnMap((noted as u64 >> u32::BITS) as u32);
         let (to, pushed) = match map.origin(offset)? {

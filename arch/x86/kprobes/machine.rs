@@ -282,7 +282,8 @@ fn poke_each(
         let (before, after) = change(prepared);
         // SAFETY: An instruction starts at its address. Its text is there: the notifier of a module
         // that goes locks the registry, and marks the points as gone. They are not written then.
-        unsafe { poke::write_byte(prepared.at, before, after, text_lock) };
+        unsafe { poke::write(prepared.at, &[after], text_lock) };
+        poke::tell_perf(prepared.at, &[before], &[after]);
     }
     poke::synchronize(text_lock);
 }
@@ -304,14 +305,14 @@ mod tests {
     #[test]
     fn c_sees_the_current_probe() {
         let busy = this_cpu::busy();
-        let pinned = PreemptOff::new();
+        let no_preempt = PreemptOff::new();
         let before = running();
-        X86::set_current_probe(busy, &pinned);
+        X86::set_current_probe(busy, &no_preempt);
         let during = running();
-        let read_back = X86::current_probe(&pinned) == busy;
-        X86::set_current_probe(None, &pinned);
+        let read_back = X86::current_probe(&no_preempt) == busy;
+        X86::set_current_probe(None, &no_preempt);
         let after = running();
-        drop(pinned);
+        drop(no_preempt);
 
         assert!(before.is_null());
         assert!(busy.is_some_and(|busy| core::ptr::eq(during, busy.to_word())));
@@ -327,9 +328,9 @@ mod tests {
         // SAFETY: Follows `kprobe_busy_begin`.
         unsafe { bindings::kprobe_busy_end() };
 
-        let pinned = PreemptOff::new();
+        let no_preempt = PreemptOff::new();
         let after = running();
-        drop(pinned);
+        drop(no_preempt);
         assert!(!during.is_null());
         assert!(after.is_null());
     }

@@ -13,17 +13,6 @@ use crate::{
 use core::ffi::c_void;
 use kernel::bindings;
 
-/// Changes one byte of text, atomically for all CPUs, and tells perf.
-///
-/// # Safety
-///
-/// As for [`write()`].
-pub(super) unsafe fn write_byte(at: TextAddr, before: u8, after: u8, text_lock: &mut text::Lock) {
-    // SAFETY: By the precondition.
-    unsafe { write(at, &[after], text_lock) };
-    tell_perf(at, &[before], &[after]);
-}
-
 /// Changes text: one byte, atomically for all CPUs, or bytes that no CPU executes.
 ///
 /// # Safety

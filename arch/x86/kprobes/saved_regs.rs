@@ -55,11 +55,6 @@ impl SavedRegs {
         // SAFETY: The type is transparent.
         unsafe { &mut *core::ptr::from_mut(registers).cast() }
     }
-
-    #[inline(always)]
-    fn place(&mut self, number: u8) -> &mut usize {
-        general!(self.0, number, &mut)
-    }
 }
 
 impl Regs for SavedRegs {
@@ -68,7 +63,7 @@ impl Regs for SavedRegs {
     }
 
     fn set_register(&mut self, number: u8, value: u64) {
-        *self.place(number) = value as usize;
+        *general!(self.0, number, &mut) = value as usize;
     }
 
     fn flags(&self) -> u64 {

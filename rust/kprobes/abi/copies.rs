@@ -38,7 +38,8 @@ unsafe extern "C" fn kprobe_fault_handler(regs: *mut bindings::pt_regs, trap: c_
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::already_off(|pinned| fault::handle_fault(registers, trap, pinned)) }.into()
+    unsafe { preempt::already_off(|no_preempt| fault::handle_fault(registers, trap, no_preempt)) }
+        .into()
 }
 
 /// Translates a fault in a copy of an instruction to a fault at the original address. Ends the hit
@@ -56,14 +57,14 @@ unsafe extern "C" fn kprobe_leave_copy(regs: *mut bindings::pt_regs, trap: c_int
     if !COPIES.covers(at) {
         return;
     }
-    let pinned = PreemptOff::new();
-    if !fault::faults_in_step(registers, &pinned) {
-        Arch::set_ip(registers, slots::original(at, &pinned).unwrap_or(at));
+    let no_preempt = PreemptOff::new();
+    if !fault::faults_in_step(registers, &no_preempt) {
+        Arch::set_ip(registers, slots::original(at, &no_preempt).unwrap_or(at));
         if !fixup {
             breakpoint::count_step_fault();
         }
     } else if fixup || !Arch::FAULTS.contains(&(trap as c_uint)) {
-        fault::end_faulted_step(registers, &pinned);
+        fault::end_faulted_step(registers, &no_preempt);
     }
 }
 
@@ -85,7 +86,7 @@ unsafe extern "C" fn kprobe_abort_hit() {
 /// `code` has room for `len` bytes, and `len` bytes can be read at `ip`.
 #[export]
 unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) {
-    let pinned = PreemptOff::new();
+    let no_preempt = PreemptOff::new();
     let from = core::ptr::with_exposed_provenance::<u8>(ip);
     // If a point was removed after the first read, its text was restored before that: read again.
     for _ in 0..2 {
@@ -95,7 +96,7 @@ unsafe extern "C" fn kprobe_original_code(code: *mut u8, ip: usize, len: usize) 
         }
         // SAFETY: `code` has `len` bytes, by the precondition, and the loop has written them.
         let code = unsafe { core::slice::from_raw_parts_mut(code, len) };
-        if recover::recover(TextAddr::new(ip as u64), code, &pinned) {
+        if recover::recover(TextAddr::new(ip as u64), code, &no_preempt) {
             break;
         }
     }
@@ -155,10 +156,10 @@ unsafe extern "C" fn kprobe_translate_oops(regs: *mut bindings::pt_regs) {
 
 /// Returns the original address, and the number of bytes that the detour has pushed.
 fn original(at: TextAddr) -> Option<(TextAddr, usize)> {
-    let pinned = slots::may_cover(at).then(PreemptOff::new)?;
-    let copy = slots::original(at, &pinned).map(|at| (at, 0));
+    let no_preempt = slots::may_cover(at).then(PreemptOff::new)?;
+    let copy = slots::original(at, &no_preempt).map(|at| (at, 0));
     #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-    let copy = copy.or_else(|| <Arch as Jumps>::detour_origin(at, &pinned));
+    let copy = copy.or_else(|| <Arch as Jumps>::detour_origin(at, &no_preempt));
     copy
 }
 

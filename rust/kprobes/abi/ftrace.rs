@@ -44,7 +44,9 @@ unsafe fn handle(ip: usize, armed: Armed, regs: *mut bindings::pt_regs) {
     let registers = unsafe { &mut *regs };
     let at = TextAddr::new(ip as u64);
     // SAFETY: Preemption is off, by the precondition.
-    unsafe { preempt::already_off(|pinned| ftrace::handle_ftrace(at, armed, registers, pinned)) };
+    unsafe {
+        preempt::already_off(|no_preempt| ftrace::handle_ftrace(at, armed, registers, no_preempt))
+    };
 }
 
 /// Notes that ftrace has failed and stops for good.

@@ -11,8 +11,8 @@ use crate::{
     }, //
 };
 
-/// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns;
-/// interrupts are as in the probed code.
+/// Handles a hit by a jump, which has led to a detour. Preemption is off until this returns.
+/// Interrupts are as in the probed code on x86, and off on other architectures.
 ///
 /// # Safety
 ///
@@ -21,10 +21,10 @@ use crate::{
 unsafe extern "C" fn rust_kprobes_detour_hit(word: *const usize, regs: *mut bindings::pt_regs) {
     // SAFETY: `regs` are saved registers, by the precondition. Nothing else uses them meanwhile.
     let registers = unsafe { &mut *regs };
-    let call = |pinned: &PreemptOff| {
+    let call = |no_preempt: &PreemptOff| {
         // SAFETY: By the precondition, this is the word of the detour that this task is in.
-        let probes = unsafe { slots::chain(word.cast(), pinned) };
-        jump::handle_jump(probes, registers, pinned);
+        let probes = unsafe { slots::chain(word.cast(), no_preempt) };
+        jump::handle_jump(probes, registers, no_preempt);
     };
     // SAFETY: The detour has turned preemption off.
     unsafe { preempt::already_off(call) }

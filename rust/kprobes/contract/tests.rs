@@ -113,10 +113,10 @@ impl<M: Jumps> Jump<M> {
 
     /// Calls `run` as if a hit were being handled. Returns how many hits were counted as missed.
     pub(crate) fn missed_in_a_hit(&self, run: impl FnOnce()) -> usize {
-        let pinned = PreemptOff::new();
-        M::set_current_probe(this_cpu::busy(), &pinned);
+        let no_preempt = PreemptOff::new();
+        M::set_current_probe(this_cpu::busy(), &no_preempt);
         run();
-        M::set_current_probe(None, &pinned);
+        M::set_current_probe(None, &no_preempt);
         let missed = self.clients.iter().flatten().map(|client| {
             // SAFETY: It is there.
             unsafe { (*client.0.as_c()).nmissed }

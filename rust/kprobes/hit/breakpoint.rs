@@ -22,6 +22,7 @@ use crate::{
     },
     registry::prelude::*,
     sys::{
+        probe::chain::Summary,
         report,
         this_cpu::{
             self,
@@ -60,27 +61,27 @@ pub(crate) fn count_step_fault() {
 /// instructions this path calls only the handler, and on some architectures the function that finds
 /// per-CPU variables. Other hits are handled out of line.
 #[inline(always)]
-pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
-    if Arch::is_in_hit(pinned) {
-        return inner_trap(registers, pinned);
+pub(crate) fn handle_trap(registers: &mut Registers, no_preempt: &PreemptOff) -> bool {
+    if Arch::is_in_hit(no_preempt) {
+        return inner_trap(registers, no_preempt);
     }
-    let (point, prepared) = match lookup(registers, pinned) {
+    let (point, prepared) = match lookup(registers, no_preempt) {
         Continue(found) => found,
         Break(handled) => return handled,
     };
-    let Some(probe) = point.probes.single_pre_only() else {
+    let Summary::SinglePreOnly(probe) = point.probes.summary() else {
         return match point.probes.single() {
-            Some(probe) => hit_one_with_post(probe, prepared, registers, pinned),
-            None => hit_slow(point, prepared, registers, pinned),
+            Some(probe) => hit_one_with_post(probe, prepared, registers, no_preempt),
+            None => hit_slow(point, prepared, registers, no_preempt),
         };
     };
-    Arch::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), no_preempt);
     if !probe.call_pre_handler(registers) {
         if let Outcome::Stepping(saved) = Arch::run(prepared, registers, false) {
-            return begin_step(prepared, saved, pinned);
+            return begin_step(prepared, saved, no_preempt);
         }
     }
-    Arch::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, no_preempt);
     true
 }
 
@@ -89,9 +90,9 @@ pub(crate) fn handle_trap(registers: &mut Registers, pinned: &PreemptOff) -> boo
 #[inline(always)]
 fn lookup<'a>(
     registers: &mut Registers,
-    pinned: &'a PreemptOff,
+    no_preempt: &'a PreemptOff,
 ) -> ControlFlow<bool, (&'a Point, &'a ArchInsn)> {
-    let point = points::find(Arch::hit_at(registers), pinned);
+    let point = points::find(Arch::hit_at(registers), no_preempt);
     match point.and_then(|point| Some((point, point.prepared()?))) {
         Some((_, prepared)) if Arch::skip_if_condition_fails(prepared, registers) => Break(true),
         Some(found) => Continue(found),
@@ -107,17 +108,17 @@ fn hit_one_with_post(
     probe: &Probe,
     prepared: &ArchInsn,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) -> bool {
-    Arch::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), no_preempt);
     if !probe.call_pre_handler(registers) {
         match Arch::run(prepared, registers, true) {
             Outcome::Emulated => probe.call_post_handler(registers),
             Outcome::Redirected => {}
-            Outcome::Stepping(saved) => return begin_step(prepared, saved, pinned),
+            Outcome::Stepping(saved) => return begin_step(prepared, saved, no_preempt),
         }
     }
-    Arch::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, no_preempt);
     true
 }
 
@@ -128,20 +129,20 @@ fn hit_slow(
     point: &Point,
     prepared: &ArchInsn,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) -> bool {
-    let Some(probe) = call_pre_handlers(point, registers, pinned) else {
+    let Some(probe) = call_pre_handlers(point, registers, no_preempt) else {
         // No handler has changed where the CPU continues, so the instruction is executed. A jprobe
         // counts as a post handler here: the chain has one flag for both.
         let has_post_or_jprobe = point.probes.has_post_or_jprobe();
-        return execute(point, prepared, has_post_or_jprobe, registers, pinned);
+        return execute(point, prepared, has_post_or_jprobe, registers, no_preempt);
     };
     match probe.jprobe() {
         Some(jprobe) => {
-            let (at, context) = (Arch::insn_addr(prepared), Context::interrupted(pinned));
-            jprobe::enter(jprobe, at, context, registers, pinned);
+            let (at, context) = (Arch::insn_addr(prepared), Context::interrupted(no_preempt));
+            jprobe::enter(jprobe, at, context, registers, no_preempt);
         }
-        None => Arch::set_current_probe(None, pinned),
+        None => Arch::set_current_probe(None, no_preempt),
     }
     true
 }
@@ -149,19 +150,19 @@ fn hit_slow(
 /// Finishes a hit of the point at `at` after the handler of its jprobe has ended. No pre handler
 /// follows, since a jprobe's handler is called last.
 #[inline(never)]
-fn finish_jprobe_hit(at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
-    let Some(point) = points::find(at, pinned) else {
-        return Arch::set_current_probe(None, pinned);
+fn finish_jprobe_hit(at: TextAddr, registers: &mut Registers, no_preempt: &PreemptOff) {
+    let Some(point) = points::find(at, no_preempt) else {
+        return Arch::set_current_probe(None, no_preempt);
     };
     if let Some(prepared) = point.prepared() {
         // Not `has_post_or_jprobe()`: the jprobe alone makes that true, but has no post handler.
         let has_post_handler = point.probes.iter().any(Probe::has_post_handler);
-        execute(point, prepared, has_post_handler, registers, pinned);
+        execute(point, prepared, has_post_handler, registers, no_preempt);
     } else {
         #[cfg(CONFIG_KPROBES_ON_FTRACE)]
-        ftrace::finish_jprobe_hit(point, at, registers, pinned);
+        ftrace::finish_jprobe_hit(point, at, registers, no_preempt);
         #[cfg(not(CONFIG_KPROBES_ON_FTRACE))]
-        Arch::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, no_preempt);
     }
 }
 
@@ -172,32 +173,32 @@ fn execute(
     prepared: &ArchInsn,
     has_post_handler: bool,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) -> bool {
     match Arch::run(prepared, registers, has_post_handler) {
-        Outcome::Emulated if has_post_handler => call_post_handlers(point, registers, pinned),
+        Outcome::Emulated if has_post_handler => call_post_handlers(point, registers, no_preempt),
         Outcome::Emulated | Outcome::Redirected => {}
         Outcome::Stepping(saved) => {
             // If the step faults, the fault handler of the newest enabled probe is called.
             let newest = point.probes.iter().find(|probe| probe.is_enabled());
-            Arch::set_current_probe(newest.map(Probe::as_current), pinned);
-            return begin_step(prepared, saved, pinned);
+            Arch::set_current_probe(newest.map(Probe::as_current), no_preempt);
+            return begin_step(prepared, saved, no_preempt);
         }
     }
-    Arch::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, no_preempt);
     true
 }
 
 /// Notes that the CPU will run a copy of the instruction that ends in a trap. Returns true: the
 /// breakpoint is a probe's.
 #[inline(always)]
-fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &PreemptOff) -> bool {
+fn begin_step(prepared: &ArchInsn, saved: usize, no_preempt: &PreemptOff) -> bool {
     // If all probes were disabled meanwhile, there is no current probe. The CPU handles a hit until
     // the step ends, so the busy probe stands for them.
-    if !Arch::is_in_hit(pinned) {
-        Arch::set_current_probe(this_cpu::busy(), pinned);
+    if !Arch::is_in_hit(no_preempt) {
+        Arch::set_current_probe(this_cpu::busy(), no_preempt);
     }
-    Arch::this_cpu(pinned).now.set(Hit {
+    Arch::this_cpu(no_preempt).now.set(Hit {
         phase: Phase::Stepping,
         at: Arch::insn_addr(prepared),
         saved,
@@ -207,10 +208,10 @@ fn begin_step(prepared: &ArchInsn, saved: usize, pinned: &PreemptOff) -> bool {
 
 /// Finishes the step and its hit if this trap ends a step. Returns whether the trap ends a step.
 #[inline(always)]
-fn try_end_step(registers: &mut Registers, pinned: &PreemptOff) -> bool {
-    let cpu = Arch::this_cpu(pinned);
+fn try_end_step(registers: &mut Registers, no_preempt: &PreemptOff) -> bool {
+    let cpu = Arch::this_cpu(no_preempt);
     let hit = cpu.now.get();
-    let Some((point, prepared)) = stepped(&hit, pinned) else {
+    let Some((point, prepared)) = stepped(&hit, no_preempt) else {
         return false;
     };
     if !Arch::ends_step(prepared, registers) {
@@ -225,71 +226,74 @@ fn try_end_step(registers: &mut Registers, pinned: &PreemptOff) -> bool {
         match point.probes.single() {
             Some(probe) => {
                 // The point may have got another probe in place of the one that began the step.
-                Arch::set_current_probe(Some(probe.as_current()), pinned);
+                Arch::set_current_probe(Some(probe.as_current()), no_preempt);
                 probe.call_post_handler(registers);
             }
-            None => call_post_handlers(point, registers, pinned),
+            None => call_post_handlers(point, registers, no_preempt),
         }
-        Arch::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, no_preempt);
     } else {
         if end == AfterStep::Again {
             count_step_fault();
         }
-        end_step(cpu, hit.phase, pinned);
+        end_step(cpu, hit.phase, no_preempt);
     }
     true
 }
 
 /// Ends a step and its hit. If the hit is nested in an outer hit, the outer hit continues.
 #[inline(never)]
-pub(super) fn end_step(cpu: &CpuHits, phase: Phase, pinned: &PreemptOff) {
+pub(super) fn end_step(cpu: &CpuHits, phase: Phase, no_preempt: &PreemptOff) {
     // Read both before the phase changes: a hit that interrupts the code below may overwrite them.
     let (outer, outer_probe) = (cpu.outer.get(), cpu.outer_probe.get());
     compiler_fence(Ordering::SeqCst);
     if phase == Phase::NestedStep {
         cpu.now.set(outer);
-        Arch::set_current_probe(outer_probe, pinned);
+        Arch::set_current_probe(outer_probe, no_preempt);
     } else {
         cpu.now.set(Hit {
             phase: Phase::NotStepping,
             ..cpu.now.get()
         });
-        Arch::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, no_preempt);
     }
 }
 
 /// Returns the point whose instruction is being stepped.
 #[inline(always)]
-pub(super) fn stepped<'a>(hit: &Hit, pinned: &'a PreemptOff) -> Option<(&'a Point, &'a ArchInsn)> {
-    if !hit.phase.is_stepping() || !Arch::is_in_hit(pinned) {
+pub(super) fn stepped<'a>(
+    hit: &Hit,
+    no_preempt: &'a PreemptOff,
+) -> Option<(&'a Point, &'a ArchInsn)> {
+    if !hit.phase.is_stepping() || !Arch::is_in_hit(no_preempt) {
         return None;
     }
-    let point = points::find(hit.at, pinned)?;
+    let point = points::find(hit.at, no_preempt)?;
     Some((point, point.prepared()?))
 }
 
 /// Handles a trap of a CPU that handles a hit already: the end of a step or of a jprobe's handler,
 /// or a nested hit.
 #[inline(never)]
-fn inner_trap(registers: &mut Registers, pinned: &PreemptOff) -> bool {
-    if try_end_step(registers, pinned) {
+fn inner_trap(registers: &mut Registers, no_preempt: &PreemptOff) -> bool {
+    if try_end_step(registers, no_preempt) {
         return true;
     }
-    let Some(at) = jprobe::ended(registers, pinned) else {
-        return reenter(registers, pinned);
+    let Some(at) = jprobe::ended(registers, no_preempt) else {
+        return reenter(registers, no_preempt);
     };
-    finish_jprobe_hit(at, registers, pinned);
+    finish_jprobe_hit(at, registers, no_preempt);
     true
 }
 
 /// Handles a nested hit: counts its probes as missed, and executes the instruction.
 #[inline(never)]
-fn reenter(registers: &mut Registers, pinned: &PreemptOff) -> bool {
-    let (point, prepared) = match lookup(registers, pinned) {
+fn reenter(registers: &mut Registers, no_preempt: &PreemptOff) -> bool {
+    let (point, prepared) = match lookup(registers, no_preempt) {
         Continue(found) => found,
         Break(handled) => return handled,
     };
-    let cpu = Arch::this_cpu(pinned);
+    let cpu = Arch::this_cpu(no_preempt);
     let outer = cpu.now.get();
     let newest = point.probes.iter().next();
     if !outer.phase.can_nest() {
@@ -298,14 +302,14 @@ fn reenter(registers: &mut Registers, pinned: &PreemptOff) -> bool {
     point.probes.iter().for_each(Probe::miss);
     if let Outcome::Stepping(saved) = Arch::run(prepared, registers, false) {
         cpu.outer.set(outer);
-        cpu.outer_probe.set(Arch::current_probe(pinned));
+        cpu.outer_probe.set(Arch::current_probe(no_preempt));
         cpu.now.set(Hit {
             phase: Phase::NestedStep,
             at: Arch::insn_addr(prepared),
             saved,
         });
         // No handler is called for a missed hit, also not for a fault of its step.
-        Arch::set_current_probe(this_cpu::busy(), pinned);
+        Arch::set_current_probe(this_cpu::busy(), no_preempt);
     }
     true
 }

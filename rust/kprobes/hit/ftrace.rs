@@ -26,9 +26,9 @@ pub(crate) fn handle_ftrace(
     at: TextAddr,
     armed: Armed,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) {
-    let Some(point) = points::find(at, pinned) else {
+    let Some(point) = points::find(at, no_preempt) else {
         return;
     };
     // Ftrace may call both users for one hit. Only the call of the user that the point is armed for
@@ -36,14 +36,14 @@ pub(crate) fn handle_ftrace(
     if !point.armed.is(armed) {
         return;
     }
-    if Arch::is_in_hit(pinned) {
+    if Arch::is_in_hit(no_preempt) {
         return miss(point);
     }
     let Some(probe) = point.probes.single() else {
-        return hit_slow(point, at, registers, pinned);
+        return hit_slow(point, at, registers, no_preempt);
     };
     let next = Arch::enter_ftrace(registers, at);
-    Arch::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), no_preempt);
     if !probe.call_pre_handler(registers) {
         if probe.has_post_handler() {
             Arch::pass_ftrace(registers, at);
@@ -51,7 +51,7 @@ pub(crate) fn handle_ftrace(
         }
         Arch::set_ip(registers, next);
     }
-    Arch::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, no_preempt);
 }
 
 #[cold]
@@ -62,20 +62,20 @@ fn miss(point: &Point) {
 
 /// Handles the hit for any number of probes.
 #[inline(never)]
-fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, pinned: &PreemptOff) {
+fn hit_slow(point: &Point, at: TextAddr, registers: &mut Registers, no_preempt: &PreemptOff) {
     let next = Arch::enter_ftrace(registers, at);
-    let Some(probe) = call_pre_handlers(point, registers, pinned) else {
-        return finish(point, at, next, registers, pinned);
+    let Some(probe) = call_pre_handlers(point, registers, no_preempt) else {
+        return finish(point, at, next, registers, no_preempt);
     };
     let Some(jprobe) = probe.jprobe() else {
-        return Arch::set_current_probe(None, pinned);
+        return Arch::set_current_probe(None, no_preempt);
     };
     if ftrace::has_other_trampoline(at) {
         probe.miss();
-        return finish(point, at, next, registers, pinned);
+        return finish(point, at, next, registers, no_preempt);
     }
     Arch::set_ip(registers, next);
-    jprobe::enter(jprobe, at, Context::now(pinned), registers, pinned);
+    jprobe::enter(jprobe, at, Context::now(no_preempt), registers, no_preempt);
 }
 
 /// Calls the post handlers after the pre handlers, and lets the CPU continue at `next`.
@@ -85,14 +85,14 @@ fn finish(
     at: TextAddr,
     next: TextAddr,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) {
     if point.probes.has_post_or_jprobe() {
         Arch::pass_ftrace(registers, at);
-        call_post_handlers(point, registers, pinned);
+        call_post_handlers(point, registers, no_preempt);
     }
     Arch::set_ip(registers, next);
-    Arch::set_current_probe(None, pinned);
+    Arch::set_current_probe(None, no_preempt);
 }
 
 /// Finishes a hit after its last handler, the jprobe's, has ended. The CPU continues with these
@@ -102,8 +102,8 @@ pub(super) fn finish_jprobe_hit(
     point: &Point,
     at: TextAddr,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) {
     let next = Arch::enter_ftrace(registers, at);
-    finish(point, at, next, registers, pinned);
+    finish(point, at, next, registers, no_preempt);
 }

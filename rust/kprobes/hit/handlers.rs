@@ -13,20 +13,20 @@ use crate::{
 /// [`busy`](this_cpu::busy) until then: a fault meanwhile calls no fault handler, and a hit that
 /// interrupts this function is nested, so it does not note its own context.
 #[inline(always)]
-pub(crate) fn make_current(probe: &Probe, pinned: &PreemptOff) {
+pub(crate) fn make_current(probe: &Probe, no_preempt: &PreemptOff) {
     if probe.has_fault_handler() {
-        Arch::set_current_probe(this_cpu::busy(), pinned);
-        note_context(pinned);
+        Arch::set_current_probe(this_cpu::busy(), no_preempt);
+        note_context(no_preempt);
     }
-    Arch::set_current_probe(Some(probe.as_current()), pinned);
+    Arch::set_current_probe(Some(probe.as_current()), no_preempt);
 }
 
 /// Notes the context in which the handlers are called.
 #[cold]
 #[inline(never)]
-fn note_context(pinned: &PreemptOff) {
-    let context = Context::now(pinned);
-    Arch::this_cpu(pinned).context.set(context);
+fn note_context(no_preempt: &PreemptOff) {
+    let context = Context::now(no_preempt);
+    Arch::this_cpu(no_preempt).context.set(context);
 }
 
 /// Calls the pre handlers of all enabled probes up to the first one that changes where the CPU
@@ -35,11 +35,11 @@ fn note_context(pinned: &PreemptOff) {
 pub(super) fn call_pre_handlers<'a>(
     point: &'a Point,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) -> Option<&'a Probe> {
     point.probes.iter().find(|probe| {
         probe.is_enabled() && {
-            make_current(probe, pinned);
+            make_current(probe, no_preempt);
             probe.call_pre_handler(registers)
         }
     })
@@ -47,10 +47,14 @@ pub(super) fn call_pre_handlers<'a>(
 
 /// Calls the post handlers of all enabled probes.
 #[inline(always)]
-pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinned: &PreemptOff) {
+pub(super) fn call_post_handlers(
+    point: &Point,
+    registers: &mut Registers,
+    no_preempt: &PreemptOff,
+) {
     for probe in point.probes.iter() {
         if probe.has_post_handler() && probe.is_enabled() {
-            make_current(probe, pinned);
+            make_current(probe, no_preempt);
             probe.call_post_handler(registers);
         }
     }
@@ -59,13 +63,13 @@ pub(super) fn call_post_handlers(point: &Point, registers: &mut Registers, pinne
 /// Makes all hits on this CPU missed until [`busy_end`], as if a handler ran: C's
 /// `kprobe_busy_begin()`. Preemption is off meanwhile.
 pub(crate) fn busy_begin() {
-    let pinned = PreemptOff::new();
-    Arch::set_current_probe(this_cpu::busy(), &pinned);
-    pinned.keep_disabled();
+    let no_preempt = PreemptOff::new();
+    Arch::set_current_probe(this_cpu::busy(), &no_preempt);
+    no_preempt.keep_disabled();
 }
 
-/// Ends the busy state: C's `kprobe_busy_end()`. `pinned` stands for the preemption that
+/// Ends the busy state: C's `kprobe_busy_end()`. `no_preempt` stands for the preemption that
 /// [`busy_begin`] has left off.
-pub(crate) fn busy_end(pinned: PreemptOff) {
-    Arch::set_current_probe(None, &pinned);
+pub(crate) fn busy_end(no_preempt: PreemptOff) {
+    Arch::set_current_probe(None, &no_preempt);
 }

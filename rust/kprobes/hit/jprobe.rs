@@ -30,12 +30,12 @@ pub(super) fn enter(
     at: TextAddr,
     context: Context,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) {
-    let cpu = Arch::this_cpu(pinned);
+    let cpu = Arch::this_cpu(no_preempt);
     cpu.context.set(context);
-    Arch::enter_jprobe(registers, jprobe.handler(), pinned);
-    Arch::jprobe_state(pinned).begin_handler();
+    Arch::enter_jprobe(registers, jprobe.handler(), no_preempt);
+    Arch::jprobe_state(no_preempt).begin_handler();
     cpu.now.set(Hit {
         phase: Phase::InJprobe,
         at,
@@ -47,14 +47,14 @@ pub(super) fn enter(
 /// handler.
 #[cold]
 #[inline(never)]
-pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<TextAddr> {
-    let cpu = Arch::this_cpu(pinned);
+pub(super) fn ended(registers: &mut Registers, no_preempt: &PreemptOff) -> Option<TextAddr> {
+    let cpu = Arch::this_cpu(no_preempt);
     let hit = cpu.now.get();
     if hit.phase != Phase::InJprobe || !Arch::ends_jprobe(registers) {
         return None;
     }
-    Arch::restore_jprobe(registers, pinned);
-    Arch::jprobe_state(pinned).end_handler();
+    Arch::restore_jprobe(registers, no_preempt);
+    Arch::jprobe_state(no_preempt).end_handler();
     cpu.now.set(Hit {
         phase: Phase::NotStepping,
         ..hit
@@ -64,10 +64,10 @@ pub(super) fn ended(registers: &mut Registers, pinned: &PreemptOff) -> Option<Te
 
 /// Returns the stack pointer at the function's entry if the caller is a jprobe's handler, and not
 /// code that has interrupted one.
-pub(crate) fn stack(pinned: &PreemptOff) -> Option<usize> {
-    let cpu = Arch::this_cpu(pinned);
-    let here = Arch::is_in_hit(pinned)
+pub(crate) fn stack(no_preempt: &PreemptOff) -> Option<usize> {
+    let cpu = Arch::this_cpu(no_preempt);
+    let here = Arch::is_in_hit(no_preempt)
         && cpu.now.get().phase == Phase::InJprobe
-        && cpu.context.get() == Context::now(pinned);
-    here.then(|| Arch::jprobe_sp(pinned))
+        && cpu.context.get() == Context::now(no_preempt);
+    here.then(|| Arch::jprobe_sp(no_preempt))
 }

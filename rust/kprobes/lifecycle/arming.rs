@@ -18,8 +18,8 @@
 use super::CHUNK;
 use crate::{
     registry::{
-        prelude::*,
-        symbol_cache::SymbolCache, //
+        batch_cache::BatchCache,
+        prelude::*, //
     },
     sys::{
         report,
@@ -34,7 +34,7 @@ pub(super) struct Chunk {
     /// The points whose breakpoints will be written.
     pub(super) to_arm: KVec<u64>,
     /// The symbols that were looked up.
-    pub(super) cache: SymbolCache,
+    pub(super) cache: BatchCache,
 }
 
 impl Chunk {
@@ -42,7 +42,7 @@ impl Chunk {
     pub(super) fn with_room(count: usize) -> Result<Self, Refusal> {
         Ok(Self {
             to_arm: KVec::with_capacity(count, GFP_KERNEL)?,
-            cache: SymbolCache::with_room(count)?,
+            cache: BatchCache::with_room(count)?,
         })
     }
 
@@ -56,7 +56,7 @@ impl Chunk {
         let is_unarmed = |point: &PointRef<'_>| point.armed.get() == Armed::No && point.is_wanted();
         let unarmed = || all().filter_map(|at| points.get(at)).filter(is_unarmed);
         change.remove_jumps_over(&mut unarmed());
-        change.arm_breakpoints(&mut unarmed());
+        change.set_breakpoints(&mut unarmed(), true);
         change.try_to_optimize(&mut all().filter_map(|at| points.get(at)));
     }
 }
@@ -69,17 +69,26 @@ impl Points {
 }
 
 impl Change<'_> {
-    /// Writes the breakpoints of these points, except for points that ftrace hits.
-    pub(super) fn arm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
+    /// Writes the breakpoints of these points, or removes them, except for points that ftrace hits.
+    pub(super) fn set_breakpoints<'p>(
+        &mut self,
+        points: &mut dyn Iterator<Item = PointRef<'p>>,
+        on: bool,
+    ) {
+        let write = if on { Arch::arm } else { Arch::disarm };
+        let (from, to) = match on {
+            true => (Armed::No, Armed::Breakpoint),
+            false => (Armed::Breakpoint, Armed::No),
+        };
         let breakpoints = points.filter_map(|PointRef { point, .. }| {
-            let prepared = point.prepared()?;
-            point.armed.set(Armed::Breakpoint);
+            let prepared = point.prepared().filter(|_| point.armed.get() == from)?;
+            point.armed.set(to);
             Some(prepared)
         });
         let mut breakpoints = breakpoints.peekable();
         while breakpoints.peek().is_some() {
             let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::arm(&mut breakpoints.by_ref().take(CHUNK), text_lock);
+            write(&mut breakpoints.by_ref().take(CHUNK), text_lock);
         }
     }
 
@@ -88,22 +97,8 @@ impl Change<'_> {
         &mut self,
         points: impl Fn() -> I,
     ) {
-        let disarm = |change: &mut Self| change.disarm_breakpoints(&mut points());
+        let disarm = |change: &mut Self| change.set_breakpoints(&mut points(), false);
         self.remove_jumps_and_disarm(&mut points(), disarm);
-    }
-
-    fn disarm_breakpoints<'p>(&mut self, points: &mut dyn Iterator<Item = PointRef<'p>>) {
-        let breakpoints = points.filter_map(|PointRef { point, .. }| {
-            let armed = point.armed.get() == Armed::Breakpoint;
-            let prepared = point.prepared().filter(|_| armed)?;
-            point.armed.set(Armed::No);
-            Some(prepared)
-        });
-        let mut breakpoints = breakpoints.peekable();
-        while breakpoints.peek().is_some() {
-            let text_lock = self.text_lock.get_or_insert_with(text::Lock::new);
-            Arch::disarm(&mut breakpoints.by_ref().take(CHUNK), text_lock);
-        }
     }
 
     /// Disarms those of these points that are not wanted.
@@ -114,7 +109,7 @@ impl Change<'_> {
         let is_idle = |point: &PointRef<'_>| point.armed.get() != Armed::No && !point.is_wanted();
         // Ftrace first, as it takes the text lock itself. Callers have no error to return.
         for point in points().filter(is_idle) {
-            if self.give_up_ftrace(point).is_err() {
+            if self.stop_ftrace(point, true).is_err() {
                 report::still_called();
             }
         }
@@ -125,7 +120,7 @@ impl Change<'_> {
     pub(super) fn arm_one(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
         if point.armed.get() == Armed::No && !point.is_ftrace() {
             self.remove_jumps_over(&mut [point].into_iter());
-            self.arm_breakpoints(&mut [point].into_iter());
+            self.set_breakpoints(&mut [point].into_iter(), true);
             self.try_to_optimize(&mut [point].into_iter());
         }
         self.arm_by_ftrace(point)
@@ -137,7 +132,7 @@ impl Change<'_> {
             self.disarm_text(|| [point].into_iter());
             self.reconsider(&mut [point.at].into_iter());
         }
-        self.disarm_by_ftrace(point)
+        self.stop_ftrace(point, false)
     }
 
     /// Has ftrace call us from a point, with the rights that the point's probes need.
@@ -145,7 +140,10 @@ impl Change<'_> {
         let changes = |probe: &Probe| probe.is_enabled() && probe.has_post_or_jprobe();
         match point.armed.get() {
             Armed::No if point.is_ftrace() => {
-                let armed = Armed::by_ftrace(point.probes.has_post_or_jprobe());
+                let armed = match point.probes.has_post_or_jprobe() {
+                    true => Armed::FtraceIpmodify,
+                    false => Armed::Ftrace,
+                };
                 self.ftrace.add(point.at, armed)?;
                 point.armed.set(armed);
                 Ok(())
@@ -167,35 +165,23 @@ impl Change<'_> {
 
     /// Stops ftrace's calls from a point. If ftrace refuses, the point stays as before, or only our
     /// IPMODIFY user stays.
-    pub(super) fn disarm_by_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
+    ///
+    /// With `must`, the point is about to be removed. If ftrace refuses then, its calls continue
+    /// and find no point.
+    pub(super) fn stop_ftrace(&mut self, point: PointRef<'_>, must: bool) -> Result<(), Refusal> {
         let armed @ (Armed::Ftrace | Armed::FtraceIpmodify) = point.armed.get() else {
             return Ok(());
         };
-        point.armed.set(Armed::No);
-        let removed = self.ftrace.remove(point.at, armed);
-        removed.inspect_err(|_| point.armed.set(armed))?;
-        if !point.ipmodify_held.get() {
-            return Ok(());
-        }
-        point.ipmodify_held.set(false);
-        let removed = self.ftrace.remove(point.at, Armed::FtraceIpmodify);
-        removed.inspect_err(|_| point.armed.set(Armed::FtraceIpmodify))
-    }
-
-    /// Stops ftrace's calls from a point that is about to be removed. If ftrace refuses, its calls
-    /// continue and find no point.
-    pub(super) fn give_up_ftrace(&mut self, point: PointRef<'_>) -> Result<(), Refusal> {
-        let armed @ (Armed::Ftrace | Armed::FtraceIpmodify) = point.armed.get() else {
-            return Ok(());
+        let mut remove = |user| {
+            let removed = self.ftrace.remove(point.at, user, must);
+            removed.inspect_err(|_| point.armed.set(if must { Armed::No } else { user }))
         };
         point.armed.set(Armed::No);
-        let left = self.ftrace.give_up(point.at, armed);
-        if !point.ipmodify_held.get() {
-            return left;
+        let removed = remove(armed);
+        if removed.is_err() && !must || !point.ipmodify_held.get() {
+            return removed;
         }
         point.ipmodify_held.set(false);
-        self.ftrace
-            .give_up(point.at, Armed::FtraceIpmodify)
-            .and(left)
+        remove(Armed::FtraceIpmodify).and(removed)
     }
 }

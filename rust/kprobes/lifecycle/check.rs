@@ -23,8 +23,8 @@ use crate::{
         }, //
     },
     registry::{
-        prelude::*,
-        symbol_cache::SymbolCache, //
+        batch_cache::BatchCache,
+        prelude::*, //
     },
     sys::{
         blacklist,
@@ -39,7 +39,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// Returns the address that a client names, and whether it is the entry of a function.
-pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<ProbeAddr, Refusal> {
+pub(super) fn resolve(target: Target<'_>, cache: &mut BatchCache) -> Result<ProbeAddr, Refusal> {
     let (base, offset) = match target {
         Target::Symbol(name, offset) => {
             (symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?, offset)
@@ -55,7 +55,7 @@ pub(super) fn resolve(target: Target<'_>, cache: &mut SymbolCache) -> Result<Pro
 
 /// Returns the address that a client names, which must be the entry of a function.
 pub(crate) fn resolve_entry(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
-    match resolve(target, &mut SymbolCache::new())? {
+    match resolve(target, &mut BatchCache::new())? {
         place if place.on_entry => Ok(place),
         _ => Err(Refusal::NotOnEntry),
     }
@@ -75,7 +75,7 @@ pub(super) struct KnownStart {
 pub(super) fn check_address(
     images: &mut Images,
     at: TextAddr,
-    cache: &mut SymbolCache,
+    cache: &mut BatchCache,
 ) -> Result<Option<KnownStart>, Refusal> {
     let ftrace = ftrace::calls_from(at);
     if ftrace && !cfg!(CONFIG_KPROBES_ON_FTRACE) {
@@ -141,7 +141,7 @@ mod tests {
     fn checked(name: &CStr, offset: u64) -> Result<Option<KnownStart>, Refusal> {
         let at = symbols::lookup(name).ok_or(Refusal::UnknownSymbol)?;
         let images = &mut Registry::lock().images;
-        super::check_address(images, at.after(offset)?, &mut SymbolCache::new())
+        super::check_address(images, at.after(offset)?, &mut BatchCache::new())
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
     const NAME: &CStr = c"kernel_clone";
 
     fn resolved(target: Target<'_>) -> Result<ProbeAddr, Refusal> {
-        resolve(target, &mut SymbolCache::new())
+        resolve(target, &mut BatchCache::new())
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(crate) fn arm_or_disarm_all(on: bool) -> Result<(), Refusal> {
         let switched = if on {
             change.arm_by_ftrace(point)
         } else {
-            change.disarm_by_ftrace(point)
+            change.stop_ftrace(point, false)
         };
         if let Err(refusal) = switched {
             failed += 1;
@@ -82,7 +82,7 @@ pub(crate) fn arm_or_disarm_all(on: bool) -> Result<(), Refusal> {
 fn switch_breakpoints(change: &mut Change<'_>, on: bool) {
     let points = change.points;
     if on {
-        change.arm_breakpoints(&mut points.wanted());
+        change.set_breakpoints(&mut points.wanted(), true);
         change.try_to_optimize_all();
     } else {
         change.disarm_text(|| points.wanted());

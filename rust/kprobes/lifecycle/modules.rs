@@ -101,7 +101,7 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget_jump(point);
         // If ftrace refuses, its calls stay in the text, which no CPU runs any more.
-        let _ = change.give_up_ftrace(point);
+        let _ = change.stop_ftrace(point, true);
         point.armed.set(Armed::No);
         point.gone.set(true);
         for probe in point.probes.iter() {

@@ -24,9 +24,9 @@ use super::{
 use crate::{
     model::target::ProbeAddr,
     registry::{
+        batch_cache::BatchCache,
         prelude::*,
-        refused::Refused,
-        symbol_cache::SymbolCache, //
+        refused::Refused, //
     },
     sys::{
         prelude::GFP_KERNEL,
@@ -45,7 +45,7 @@ pub(crate) fn all(clients: &[ProbePtr]) -> Result<(), Refusal> {
     all_or_none(clients, &mut |_, _, _| Ok(()))
 }
 
-/// Registers all probes, or none.
+/// Registers all probes, or none. `before_each` may refuse one.
 pub(crate) fn all_or_none(
     clients: &[ProbePtr],
     before_each: &mut BeforeEach<'_>,
@@ -115,7 +115,7 @@ fn add_or_prepare(
     change: &mut Change<'_>,
     addr: ProbeAddr,
     probe: &'static Probe,
-    cache: &mut SymbolCache,
+    cache: &mut BatchCache,
 ) -> Result<Option<PointKind>, Refusal> {
     let at = addr.at;
     let point = refuse_registered(change.points, at, probe)?;

@@ -14,7 +14,8 @@
 //! - `text_metadata/image.rs` and `text_metadata/index.rs`: other code that changes the text or
 //!   traps on it, init text;
 //! - `arch/x86/kprobes/isa/region.rs`, with `classify.rs`: the instructions in the bytes of the
-//!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps. Both read text;
+//!   jump, and branches into these bytes; `branch_targets.rs`: indirect jumps, breakpoints of
+//!   debuggers, and what cannot be decoded. Both read text;
 //! - `make_detour()` in `arch/*/kprobes/jump.rs`: memory and reach of the detour. On s390 and arm,
 //!   also what is about the instruction.
 

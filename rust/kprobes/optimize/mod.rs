@@ -35,7 +35,7 @@ mod decide;
 #[cfg(not(CONFIG_RUST_KPROBES_JUMPS))]
 mod none;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
-pub(crate) mod reasons;
+mod reasons;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 mod remove;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]

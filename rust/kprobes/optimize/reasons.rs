@@ -31,10 +31,3 @@ impl Registry {
         why.or(Some(self.optimizer.shortage.into()))
     }
 }
-
-/// Returns why the point of a registered probe has no jump.
-pub(crate) fn why_no_jump(probe: &Probe) -> Result<Option<NoJump>, Refusal> {
-    let registry = &mut *Registry::lock();
-    let point = registry.points.of(probe)?;
-    Ok(registry.why_no_jump(point))
-}

@@ -12,7 +12,7 @@
 //! - `optimizer`: the jump of a point, and the optimizer's state;
 //! - `queue`: the points that will get or lose a jump;
 //! - [`recover`]: the original code under our breakpoints and jumps;
-//! - [`symbol_cache`]: the lookups and proofs of a batch, for its next probes;
+//! - [`batch_cache`]: the lookups and proofs of a batch, for its next probes;
 //! - [`refused`]: the latest registrations that failed.
 //!
 //! C counterpart: `kprobe_table` and `kprobe_mutex` in
@@ -21,6 +21,7 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+pub(crate) mod batch_cache;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 pub(crate) mod optimizer;
 pub(crate) mod points;
@@ -29,7 +30,6 @@ pub(crate) mod prelude;
 pub(crate) mod queue;
 pub(crate) mod recover;
 pub(crate) mod refused;
-pub(crate) mod symbol_cache;
 
 use crate::{
     sys::{
@@ -44,10 +44,10 @@ use crate::{
     },
     text_metadata::Images, //
 };
+use batch_cache::BatchCache;
 #[cfg(CONFIG_RUST_KPROBES_JUMPS)]
 use optimizer::Optimizer;
 use points::Points;
-use symbol_cache::SymbolCache;
 
 static REGISTRY: Guarded<Registry> = Guarded::new(
     Mutex::REGISTRY,
@@ -94,8 +94,8 @@ pub(crate) struct Change<'a> {
     pub(crate) ftrace: &'a mut ftrace::Users,
     /// See [`Registry::images`].
     pub(crate) images: &'a mut Images,
-    /// The symbol cache of the change. `lifecycle::arming::Chunk::arm()` puts its own here.
-    pub(crate) cache: SymbolCache,
+    /// The cache of a batch of the change. `lifecycle::arming::Chunk::arm()` puts its own here.
+    pub(crate) cache: BatchCache,
     /// The lock of the kernel's text, taken when text is first written or decoded.
     pub(crate) text_lock: Option<text::Lock>,
 }
@@ -114,7 +114,7 @@ impl Registry {
             optimizer: &mut self.optimizer,
             ftrace: &mut self.ftrace,
             images: &mut self.images,
-            cache: SymbolCache::new(),
+            cache: BatchCache::new(),
             text_lock: None,
         }
     }

@@ -159,22 +159,10 @@ impl Deref for PointRef<'_> {
 
 static POINTS: Table<Point> = Table::empty();
 
-/// Finds the point at an address, for a hit. The caller stays on the CPU.
+/// Finds the point at an address without the registry's lock. The caller stays on the CPU.
 #[inline(always)]
-pub(crate) fn find(at: TextAddr, pinned: &PreemptOff) -> Option<&Point> {
-    POINTS.find(at, pinned)
-}
-
-/// Returns the newest probe at an address, for C's `get_kprobe()`. Hits use [`find`].
-pub(crate) fn newest(at: TextAddr, pinned: &PreemptOff) -> Option<&Probe> {
-    find(at, pinned)?.probes.iter().next()
-}
-
-/// Returns whether `probe` is registered at `at`. Nothing is read from `probe`.
-#[cfg(CONFIG_RUST_KPROBES_CHECK_HANDLERS)]
-pub(crate) fn is_registered(at: TextAddr, probe: *const Probe, pinned: &PreemptOff) -> bool {
-    let point = find(at, pinned);
-    point.is_some_and(|point| point.probes.iter().any(|one| core::ptr::eq(one, probe)))
+pub(crate) fn find(at: TextAddr, no_preempt: &PreemptOff) -> Option<&Point> {
+    POINTS.find(at, no_preempt)
 }
 
 /// All probe points, for the holder of the registry's lock.

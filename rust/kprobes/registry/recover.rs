@@ -12,9 +12,9 @@ use crate::sys::text;
 /// whether a probe point is at `at`, armed or not, whose breakpoint may be in `code`.
 ///
 /// On the hit path.
-pub(crate) fn recover(at: TextAddr, code: &mut [u8], pinned: &PreemptOff) -> bool {
+pub(crate) fn recover(at: TextAddr, code: &mut [u8], no_preempt: &PreemptOff) -> bool {
     // If the text of a point was freed, other code may be at its address now.
-    let point = points::find(at, pinned).filter(|point| !point.gone.get());
+    let point = points::find(at, no_preempt).filter(|point| !point.gone.get());
     let prepared = point.and_then(Point::prepared);
     let recovered = prepared.map(|prepared| Arch::recover(prepared, code));
     recovered.is_some()

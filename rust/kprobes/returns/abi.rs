@@ -43,7 +43,7 @@ unsafe extern "C" fn rust_kprobes_function_entered(
     // SAFETY: By the precondition a return probe begins with `p`, and only the hit uses `regs`.
     let (probe, registers) = unsafe { (ReturnProbe::of_entry(p), &mut *regs) };
     // SAFETY: By the precondition preemption is off, and a function's entry was hit.
-    unsafe { preempt::already_off(|pinned| hit::entered(probe, registers, pinned)) };
+    unsafe { preempt::already_off(|no_preempt| hit::entered(probe, registers, no_preempt)) };
     0
 }
 
@@ -58,7 +58,7 @@ unsafe extern "C" fn rust_kprobes_returned(regs: *mut bindings::pt_regs) {
     // them.
     let registers = unsafe { &mut *regs };
     // SAFETY: By the precondition, preemption is off, and the trampoline has saved the registers.
-    unsafe { preempt::already_off(|pinned| hit::returned(registers, pinned)) }
+    unsafe { preempt::already_off(|no_preempt| hit::returned(registers, no_preempt)) }
 }
 
 /// # Safety
@@ -71,7 +71,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
     frame: usize,
     cur: *mut *mut bindings::llist_node,
 ) -> usize {
-    let pinned = PreemptOff::new();
+    let no_preempt = PreemptOff::new();
     // SAFETY: The task is not freed, by the precondition.
     if cur.is_null() || unsafe { bindings::rust_kprobes_runs_elsewhere(tsk) } {
         return 0;
@@ -80,7 +80,7 @@ unsafe extern "C" fn rethook_find_ret_addr(
     let list = unsafe { TaskInstances::of(tsk) };
     // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.
     let last = unsafe { *cur };
-    let Some((instance, to)) = hit::find(list, last, frame, &pinned) else {
+    let Some((instance, to)) = hit::find(list, last, frame, &no_preempt) else {
         return 0;
     };
     // SAFETY: `cur` is not NULL, so by the precondition it points to a pointer.

@@ -27,19 +27,23 @@ use crate::hit::handlers;
 ///
 /// `registers` are the registers of a hit at the entry of the function.
 #[inline(always)]
-pub(super) unsafe fn entered(probe: &ReturnProbe, registers: &mut Registers, pinned: &PreemptOff) {
+pub(super) unsafe fn entered(
+    probe: &ReturnProbe,
+    registers: &mut Registers,
+    no_preempt: &PreemptOff,
+) {
     let Some(pool) = probe.pool() else {
         return probe.miss();
     };
-    match pool.take(Arch::cpu(pinned)) {
+    match pool.take(Arch::cpu(no_preempt)) {
         Some(taken) if probe.has_entry_handler() => {
             // SAFETY: The precondition is the same.
-            unsafe { call_client(probe, taken, registers, pinned) }
+            unsafe { call_client(probe, taken, registers, no_preempt) }
         }
         // SAFETY: The precondition is the same.
-        Some(taken) => unsafe { hook(taken, registers, pinned) },
+        Some(taken) => unsafe { hook(taken, registers, no_preempt) },
         // SAFETY: The precondition is the same.
-        None => unsafe { search(probe, pool, registers, pinned) },
+        None => unsafe { search(probe, pool, registers, no_preempt) },
     }
 }
 
@@ -53,13 +57,13 @@ unsafe fn call_client(
     probe: &ReturnProbe,
     taken: Taken<'_>,
     registers: &mut Registers,
-    pinned: &PreemptOff,
+    no_preempt: &PreemptOff,
 ) {
     if probe.run_entry_handler(taken.instance(), registers) {
         // SAFETY: The precondition is the same.
-        unsafe { hook(taken, registers, pinned) };
+        unsafe { hook(taken, registers, no_preempt) };
     } else {
-        taken.give_back_maybe_killed(pinned);
+        taken.give_back_maybe_killed(no_preempt);
     }
 }
 
@@ -70,10 +74,15 @@ unsafe fn call_client(
 /// As for [`entered`].
 #[cold]
 #[inline(never)]
-unsafe fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pinned: &PreemptOff) {
-    match pool.search(Arch::cpu(pinned)) {
+unsafe fn search(
+    probe: &ReturnProbe,
+    pool: &Pool,
+    registers: &mut Registers,
+    no_preempt: &PreemptOff,
+) {
+    match pool.search(Arch::cpu(no_preempt)) {
         // SAFETY: The precondition is the same.
-        Some(taken) => unsafe { call_client(probe, taken, registers, pinned) },
+        Some(taken) => unsafe { call_client(probe, taken, registers, no_preempt) },
         None => probe.miss(),
     }
 }
@@ -85,12 +94,12 @@ unsafe fn search(probe: &ReturnProbe, pool: &Pool, registers: &mut Registers, pi
 ///
 /// As for [`entered`].
 #[inline(always)]
-unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff) {
+unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, no_preempt: &PreemptOff) {
     let frame = Arch::return_frame(registers);
     // SAFETY: By the precondition the registers are those of a function's entry.
     unsafe {
         let to = Arch::returns_to(registers);
-        TaskInstances::of_this_task(pinned).push(taken, frame, to);
+        TaskInstances::of_this_task(no_preempt).push(taken, frame, to);
         Arch::hook_return(registers);
     }
 }
@@ -105,34 +114,35 @@ unsafe fn hook(taken: Taken<'_>, registers: &mut Registers, pinned: &PreemptOff)
 ///
 /// `registers` are the registers that the trampoline has saved.
 #[inline(always)]
-pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
+pub(super) unsafe fn returned(registers: &mut Registers, no_preempt: &PreemptOff) {
     let frame = Arch::frame_returned(registers);
-    let Some(instance) = TaskInstances::of_this_task(pinned).latest() else {
+    let Some(instance) = TaskInstances::of_this_task(no_preempt).latest() else {
         return report::no_return_address();
     };
     // SAFETY: The precondition is the same.
-    let handle_all = |registers: &mut Registers| unsafe { all_returned(registers, frame, pinned) };
+    let handle_all =
+        |registers: &mut Registers| unsafe { all_returned(registers, frame, no_preempt) };
     let to = instance.return_address();
     if to == Arch::trampoline() || instance.frame() != frame {
         return handle_all(registers);
     }
     // The owner is not freed before the end of this function, even if it is unregistered meanwhile.
-    let Some(probe) = instance.pool().owner(pinned) else {
+    let Some(probe) = instance.pool().owner(no_preempt) else {
         return handle_all(registers);
     };
     let (handler, entry) = (probe.handler(), probe.entry_probe());
-    if handler.is_some() && (Arch::is_in_hit(pinned) || entry.has_fault_handler()) {
+    if handler.is_some() && (Arch::is_in_hit(no_preempt) || entry.has_fault_handler()) {
         return handle_all(registers);
     }
     Arch::show_return_address(registers, to);
     if let Some(handler) = handler {
-        Arch::set_current_probe(Some(entry.as_current()), pinned);
+        Arch::set_current_probe(Some(entry.as_current()), no_preempt);
         handler(instance, registers);
-        Arch::set_current_probe(None, pinned);
+        Arch::set_current_probe(None, no_preempt);
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
     unsafe { Arch::unhook_return(registers, to) };
-    TaskInstances::of_this_task(pinned)
+    TaskInstances::of_this_task(no_preempt)
         .pop(instance)
         .give_back();
 }
@@ -144,10 +154,10 @@ pub(super) unsafe fn returned(registers: &mut Registers, pinned: &PreemptOff) {
 /// As for [`returned`].
 #[cold]
 #[inline(never)]
-unsafe fn all_returned(registers: &mut Registers, frame: usize, pinned: &PreemptOff) {
-    let list = TaskInstances::of_this_task(pinned);
+unsafe fn all_returned(registers: &mut Registers, frame: usize, no_preempt: &PreemptOff) {
+    let list = TaskInstances::of_this_task(no_preempt);
     // Calls that never returned may be in front of the one that returns now.
-    let found = find(list, core::ptr::null_mut(), frame, pinned).map(|(instance, _)| instance);
+    let found = find(list, core::ptr::null_mut(), frame, no_preempt).map(|(instance, _)| instance);
     let Some(last) = found.or_else(|| list.latest().and_then(with_address)) else {
         return report::no_return_address();
     };
@@ -159,20 +169,20 @@ unsafe fn all_returned(registers: &mut Registers, frame: usize, pinned: &Preempt
             report::frame_mismatch();
             break;
         }
-        call_handler(instance, to, registers, pinned);
+        call_handler(instance, to, registers, no_preempt);
         next = instance.older().filter(|_| !core::ptr::eq(instance, last));
     }
     // SAFETY: The trampoline has saved the registers, by the precondition.
     unsafe { Arch::unhook_return(registers, to) };
-    give_back(list, Some(last), pinned);
+    give_back(list, Some(last), no_preempt);
 }
 
 /// Removes the instances from a list, up to `last` or all of them, and gives them back.
-pub(super) fn give_back(list: &TaskInstances, last: Option<&Instance>, pinned: &PreemptOff) {
+pub(super) fn give_back(list: &TaskInstances, last: Option<&Instance>, no_preempt: &PreemptOff) {
     let last = last.map(core::ptr::from_ref);
     while let Some(instance) = list.latest() {
         let is_last = last == Some(core::ptr::from_ref(instance));
-        list.pop(instance).give_back_maybe_killed(pinned);
+        list.pop(instance).give_back_maybe_killed(no_preempt);
         if is_last {
             break;
         }
@@ -188,22 +198,27 @@ fn with_address(mut instance: &Instance) -> Option<&Instance> {
 }
 
 /// Calls the client's handler for the return.
-fn call_handler(instance: &Instance, to: usize, registers: &mut Registers, pinned: &PreemptOff) {
-    let Some(probe) = instance.pool().owner(pinned) else {
+fn call_handler(
+    instance: &Instance,
+    to: usize,
+    registers: &mut Registers,
+    no_preempt: &PreemptOff,
+) {
+    let Some(probe) = instance.pool().owner(no_preempt) else {
         return;
     };
     let Some(handler) = probe.handler() else {
         return;
     };
     instance.set_return_address(to);
-    let context = &Arch::this_cpu(pinned).context;
-    let (outer, outer_context) = (Arch::current_probe(pinned), context.get());
-    handlers::make_current(probe.entry_probe(), pinned);
+    let context = &Arch::this_cpu(no_preempt).context;
+    let (outer, outer_context) = (Arch::current_probe(no_preempt), context.get());
+    handlers::make_current(probe.entry_probe(), no_preempt);
     handler(instance, registers);
     // No fault handler is called for faults of an interrupt that comes now.
-    Arch::set_current_probe(this_cpu::busy(), pinned);
+    Arch::set_current_probe(this_cpu::busy(), no_preempt);
     context.set(outer_context);
-    Arch::set_current_probe(outer, pinned);
+    Arch::set_current_probe(outer, no_preempt);
 }
 
 /// Finds the instance with this frame among the instances older than `last`, or among all if `last`

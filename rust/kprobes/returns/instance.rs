@@ -142,9 +142,9 @@ const _: () = assert!(size_of::<TaskInstances>() == size_of::<bindings::llist_he
 impl TaskInstances {
     /// Returns the list of this task.
     #[inline(always)]
-    pub(super) fn of_this_task(pinned: &PreemptOff) -> &Self {
+    pub(super) fn of_this_task(no_preempt: &PreemptOff) -> &Self {
         // SAFETY: `rethooks` returns this task's list, and a task is not freed while it runs.
-        unsafe { &*Arch::rethooks(pinned).cast() }
+        unsafe { &*Arch::rethooks(no_preempt).cast() }
     }
 
     /// Returns the list of a task.

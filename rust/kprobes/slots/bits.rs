@@ -95,7 +95,7 @@ impl Bits {
 }
 
 #[cfg(any(test, CONFIG_RUST_KPROBES_KUNIT_TEST))]
-#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_slot))]
+#[cfg_attr(not(test), kernel::macros::kunit_tests(rust_kprobes_slot_bits))]
 mod tests {
     use super::*;
 

@@ -61,17 +61,6 @@ pub(crate) enum Armed {
     FtraceIpmodify = 3,
 }
 
-impl Armed {
-    /// Returns the state of a point that ftrace hits: by our IPMODIFY user if `ipmodify`.
-    pub(crate) fn by_ftrace(ipmodify: bool) -> Self {
-        if ipmodify {
-            Self::FtraceIpmodify
-        } else {
-            Self::Ftrace
-        }
-    }
-}
-
 /// The armed state of a point. One task changes it at a time.
 #[repr(transparent)]
 pub(crate) struct AtomicArmed(AtomicU8);

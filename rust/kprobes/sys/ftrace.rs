@@ -68,32 +68,25 @@ impl Users {
     }
 
     /// Stops the calls of ftrace from `at`. If ftrace refuses, its calls continue as before.
-    pub(crate) fn remove(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
+    ///
+    /// With `must`, the probe point will be removed in any case. If ftrace refuses then, the calls
+    /// continue and find no probe point, and the address stays in the user's filter. If it was the
+    /// last point, the user stays registered. When the user gets its next point, the filter is
+    /// reset; when it loses that point, it is unregistered.
+    pub(crate) fn remove(&mut self, at: TextAddr, armed: Armed, must: bool) -> Result<(), Refusal> {
         // SAFETY: All writers of this variable of `abi.c` write one value; readers may see it late.
         if unsafe { (&raw const bindings::kprobe_ftrace_disabled).read_volatile() } {
             return Ok(());
         }
         let user = self.user(armed);
-        if user.points == 1 {
+        let removed = if user.points == 1 {
             // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
-            check(unsafe { bindings::unregister_ftrace_function(ops(armed)) })?;
-            user.registered = false;
+            check(unsafe { bindings::unregister_ftrace_function(ops(armed)) })
+                .inspect(|_| user.registered = false)
         } else {
-            filter(at, armed, true, false)?;
-        }
-        user.points = user.points.saturating_sub(1);
-        Ok(())
-    }
-
-    /// Stops the calls of ftrace from a probe point that will be removed in any case.
-    ///
-    /// If ftrace refuses, the calls continue and find no probe point, and the address stays in the
-    /// user's filter. If it was the last point, the user stays registered. When the user gets its
-    /// next point, the filter is reset; when it loses that point, it is unregistered.
-    pub(crate) fn give_up(&mut self, at: TextAddr, armed: Armed) -> Result<(), Refusal> {
-        let removed = self.remove(at, armed);
-        if removed.is_err() {
-            let user = self.user(armed);
+            filter(at, armed, true, false)
+        };
+        if removed.is_ok() || must {
             user.points = user.points.saturating_sub(1);
         }
         removed
@@ -106,11 +99,7 @@ impl Users {
         Err(Refusal::FtraceOnly)
     }
 
-    pub(crate) fn remove(&mut self, _at: TextAddr, _armed: Armed) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    pub(crate) fn give_up(&mut self, _at: TextAddr, _armed: Armed) -> Result<(), Refusal> {
+    pub(crate) fn remove(&mut self, _: TextAddr, _: Armed, _must: bool) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -78,9 +78,9 @@ impl Context {
 pub(crate) unsafe fn already_off<T>(work: impl FnOnce(&PreemptOff) -> T) -> T {
     // INVARIANT: By the precondition preemption is off. The caller enables it again:
     // `keep_disabled` keeps this value from enabling it.
-    let pinned = PreemptOff(NotThreadSafe);
-    let result = work(&pinned);
-    pinned.keep_disabled();
+    let no_preempt = PreemptOff(NotThreadSafe);
+    let result = work(&no_preempt);
+    no_preempt.keep_disabled();
     result
 }
 

@@ -257,11 +257,6 @@ impl Probe {
         all.any(|addr| is_freed(TextAddr::new(addr as u64)))
     }
 
-    /// Returns whether the probe has a pre handler.
-    pub(crate) fn has_pre_handler(&self) -> bool {
-        self.pre_handler.get().is_some()
-    }
-
     /// Calls the pre handler, if any. Returns whether it has changed where the CPU continues.
     #[inline(always)]
     pub(crate) fn call_pre_handler(&self, registers: &mut bindings::pt_regs) -> bool {

@@ -3,7 +3,8 @@
 //! The s390x instruction set, as far as kprobes needs it: pure code without access to the kernel.
 //!
 //! ```text
-//! insn                 bytes to one instruction; where instructions start
+//! insn                 bytes to one instruction
+//! boundary             where instructions start
 //! classify             how a probed instruction is executed
 //! branch               emulation in the trap of a hit
 //! relocate             copies for another address; the targets of EXRL
@@ -16,6 +17,7 @@
 // The KUnit macro expands to unsafe code, which `forbid` would reject.
 #![cfg_attr(not(CONFIG_RUST_KPROBES_KUNIT_TEST), forbid(unsafe_code))]
 
+mod boundary;
 pub(crate) mod branch;
 pub(crate) mod classify;
 pub(crate) mod insn;
@@ -53,7 +55,7 @@ impl Isa for S390 {
     }
 
     fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        insn::check_boundary(known, at, read)
+        boundary::check_boundary(known, at, read)
     }
 }
 

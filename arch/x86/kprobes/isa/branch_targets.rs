@@ -96,7 +96,7 @@ impl Indirect {
             return false;
         };
         match (insn.flow(), thunks) {
-            (Flow::IndirectJump(_) | Flow::FarJump, _) => true,
+            (Flow::IndirectJump | Flow::FarJump, _) => true,
             // At the start, ftrace may have a jump to a BPF trampoline.
             (Flow::Jump | Flow::ConditionalJump, Some(thunks)) if at != start => {
                 insn.target(at).is_some_and(|to| thunks.may_be(to))

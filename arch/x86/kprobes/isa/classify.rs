@@ -42,10 +42,7 @@ use super::{
         Counter,
         Op, //
     },
-    flow::{
-        Flow,
-        Operand, //
-    },
+    flow::Flow,
     insn::{
         Insn,
         ModRm,
@@ -99,21 +96,20 @@ pub(crate) fn classify(insn: &Insn, next: Option<&Insn>, fixup: bool) -> Result<
 
 fn branch_op(insn: &Insn) -> Result<Option<Op>, Refusal> {
     let distance = insn.immediate_value() as i32;
-    let register = || operand::saved(insn.rm_register().ok_or(Refusal::InvalidInsn)?);
-    Ok(Some(match insn.flow() {
-        Flow::Jump => Op::Jump(distance),
-        Flow::Call => Op::Call(distance),
-        Flow::ConditionalJump => Op::JumpIf(Condition::of(insn.branch_opcode()), distance),
-        Flow::CountedJump => {
+    Ok(Some(match (insn.flow(), insn.rm_register()) {
+        (Flow::Jump, _) => Op::Jump(distance),
+        (Flow::Call, _) => Op::Call(distance),
+        (Flow::ConditionalJump, _) => Op::JumpIf(Condition::of(insn.branch_opcode()), distance),
+        (Flow::CountedJump, _) => {
             let counter = Counter::of(insn.branch_opcode(), insn.has(Prefix::AddressSize));
             Op::Count(counter, distance)
         }
-        Flow::AbsoluteJump => Op::JumpTo(insn.immediate_value() as u64),
-        Flow::Return | Flow::ReturnAndRelease => Op::Return(insn.immediate_value() as u16),
-        Flow::IndirectJump(Operand::Register) => Op::JumpRegister(register()?),
-        Flow::IndirectCall(Operand::Register) => Op::CallRegister(register()?),
-        Flow::IndirectJump(Operand::Memory) => Op::JumpMemory(Memory::of(insn)?),
-        Flow::IndirectCall(Operand::Memory) => Op::CallMemory(Memory::of(insn)?),
+        (Flow::AbsoluteJump, _) => Op::JumpTo(insn.immediate_value() as u64),
+        (Flow::Return | Flow::ReturnAndRelease, _) => Op::Return(insn.immediate_value() as u16),
+        (Flow::IndirectJump, Some(register)) => Op::JumpRegister(operand::saved(register)?),
+        (Flow::IndirectCall, Some(register)) => Op::CallRegister(operand::saved(register)?),
+        (Flow::IndirectJump, None) => Op::JumpMemory(Memory::of(insn)?),
+        (Flow::IndirectCall, None) => Op::CallMemory(Memory::of(insn)?),
         _ => return Ok(None),
     }))
 }

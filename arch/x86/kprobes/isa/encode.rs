@@ -39,11 +39,6 @@ const JCC32: u8 = 0x80;
 /// ```
 const PUSH32: u8 = 0x68;
 
-/// Returns INT3.
-pub(crate) fn int3() -> Result<Code, Refusal> {
-    Code::EMPTY.then(&[INT3])
-}
-
 /// Returns JMP at `from` to `to`.
 pub(crate) fn jmp32(from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     rel32(&[JMP32], from, to)
@@ -84,7 +79,7 @@ mod tests {
 
     #[test]
     fn breakpoint_is_one_byte() {
-        assert!(is(int3(), &[0xcc]));
+        assert!(is(Code::EMPTY.then(&[INT3]), &[0xcc]));
     }
 
     #[test]

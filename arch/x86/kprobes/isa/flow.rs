@@ -32,9 +32,9 @@ pub(crate) enum Flow {
     /// JMPABS, a jump to an absolute address.
     AbsoluteJump,
     /// JMP to the address in a register or in memory.
-    IndirectJump(Operand),
+    IndirectJump,
     /// CALL of the address in a register or in memory.
-    IndirectCall(Operand),
+    IndirectCall,
     /// JMP to another code segment.
     FarJump,
     /// CALL of another code segment.
@@ -70,13 +70,6 @@ impl Flow {
     pub(super) fn may_continue(self) -> bool {
         matches!(self, Self::Next | Self::ConditionalJump | Self::CountedJump)
     }
-}
-
-/// The location of the operand of an indirect branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operand {
-    Register,
-    Memory,
 }
 
 impl Insn {
@@ -140,14 +133,10 @@ fn one_byte(insn: &Insn, opcode: u8) -> Flow {
 
 /// Decodes FF: /2 is CALL, /3 is CALL far, /4 is JMP and /5 is JMP far.
 fn group_5(insn: &Insn) -> Flow {
-    let operand = match insn.rm_register() {
-        Some(_) => Operand::Register,
-        None => Operand::Memory,
-    };
     match insn.group() {
-        Some(2) => Flow::IndirectCall(operand),
+        Some(2) => Flow::IndirectCall,
         Some(3) => Flow::FarCall,
-        Some(4) => Flow::IndirectJump(operand),
+        Some(4) => Flow::IndirectJump,
         Some(5) => Flow::FarJump,
         _ => Flow::Next,
     }
@@ -193,8 +182,6 @@ mod tests {
 
     #[test]
     fn each_kind_of_branch_has_its_flow() {
-        let register = Operand::Register;
-        let memory = Operand::Memory;
         let cases: &[(&[u8], Flow)] = &[
             (&[0x90], Flow::Next),
             (&[0xff, 0xc0], Flow::Next),
@@ -206,10 +193,10 @@ mod tests {
             (&[0xe3, 0], Flow::CountedJump),
             (&[0xe8, 0, 0, 0, 0], Flow::Call),
             (&[0xd5, 0, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0], Flow::AbsoluteJump),
-            (&[0xff, 0xe0], Flow::IndirectJump(register)),
-            (&[0xff, 0x20], Flow::IndirectJump(memory)),
-            (&[0xff, 0xd0], Flow::IndirectCall(register)),
-            (&[0xd5, 0x10, 0xff, 0x10], Flow::IndirectCall(memory)),
+            (&[0xff, 0xe0], Flow::IndirectJump),
+            (&[0xff, 0x20], Flow::IndirectJump),
+            (&[0xff, 0xd0], Flow::IndirectCall),
+            (&[0xd5, 0x10, 0xff, 0x10], Flow::IndirectCall),
             (&[0xff, 0x28], Flow::FarJump),
             (&[0xff, 0x18], Flow::FarCall),
             (&[0xc3], Flow::Return),
@@ -221,6 +208,10 @@ mod tests {
         for &(bytes, expected) in cases {
             assert_eq!(flow(bytes), Some(expected));
         }
+        // The operands of the indirect ones: register or memory.
+        let register = |bytes: &[u8]| decode(bytes).is_ok_and(|insn| insn.rm_register().is_some());
+        assert!(register(&[0xff, 0xe0]) && !register(&[0xff, 0x20]));
+        assert!(register(&[0xff, 0xd0]) && !register(&[0xd5, 0x10, 0xff, 0x10]));
     }
 
     #[test]

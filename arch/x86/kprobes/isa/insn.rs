@@ -178,11 +178,6 @@ impl Insn {
         self.modrm.map(ModRm::reg)
     }
 
-    /// Returns whether the instruction has a ModRM byte with a register in rm.
-    pub(super) fn has_rm_register(&self) -> bool {
-        self.modrm.is_some_and(ModRm::is_register)
-    }
-
     /// Returns the number of the general register in rm, if rm is a register. For VEX, EVEX and XOP
     /// the high bits of the number are missing.
     pub(super) fn rm_register(&self) -> Option<u8> {

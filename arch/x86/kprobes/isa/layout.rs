@@ -138,7 +138,7 @@ impl DetourWriter {
             // RET, IRET, indirect JMP and JMPABS.
             _ => {
                 self.put(from, |here| relocate::relocated(insn, from, here))?;
-                self.put(from, |_| encode::int3())
+                self.put(from, |_| Code::EMPTY.then(&[encode::INT3]))
             }
         }
     }

@@ -19,10 +19,7 @@
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
-    flow::{
-        Flow,
-        Operand, //
-    },
+    flow::Flow,
     insn::{
         Insn,
         Prefix,
@@ -71,8 +68,7 @@ pub(super) fn relocated(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Cod
 pub(crate) fn probing_load(insn: &Insn, from: TextAddr, to: TextAddr) -> Result<Code, Refusal> {
     const REX_W: u8 = 0x48;
     const TEST: u8 = 0x85;
-    let (Flow::IndirectCall(Operand::Memory) | Flow::IndirectJump(Operand::Memory)) = insn.flow()
-    else {
+    let (Flow::IndirectCall | Flow::IndirectJump, None) = (insn.flow(), insn.rm_register()) else {
         return Err(Refusal::BoundToPlace);
     };
     let mut code = Code::EMPTY.then(match insn.segment {

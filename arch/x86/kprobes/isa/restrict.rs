@@ -99,7 +99,7 @@ fn waits(insn: &Insn) -> bool {
 fn two_byte(insn: &Insn, opcode: u8) -> Result<bool, Refusal> {
     let group = insn.group().unwrap_or_default();
     let repeat = insn.pp == Pp::PF3;
-    Ok(match (opcode, insn.has_rm_register(), group) {
+    Ok(match (opcode, insn.rm_register().is_some(), group) {
         // LLDT, LTR, LKGS; not SLDT, STR, VERR, VERW.
         (0x00, ..) => matches!(group, 2 | 3 | 6),
         (0x01, ..) => return group_7(insn),
@@ -153,12 +153,12 @@ fn three_byte_38(insn: &Insn, opcode: u8) -> bool {
         // INVEPT, INVVPID, INVPCID.
         0x80..=0x82 => true,
         // LOADIWKEY; AESENC128KL has a memory operand.
-        0xdc => insn.has_rm_register() && insn.pp == Pp::PF3,
+        0xdc => insn.rm_register().is_some() && insn.pp == Pp::PF3,
         // WRUSS, WRSS; ADCX and ADOX have a mandatory prefix.
         0xf5 => true,
         0xf6 => insn.pp == Pp::None,
         // UWRMSR, URDMSR; not MOVDIR64B, ENQCMD.
-        0xf8 => insn.has_rm_register(),
+        0xf8 => insn.rm_register().is_some(),
         _ => false,
     }
 }

@@ -233,15 +233,6 @@ impl Chain {
         (noted.addr() & SEVERAL == 0).then(|| unsafe { &*probe })
     }
 
-    /// Returns the only probe, if it is simple and has no post handler.
-    #[inline(always)]
-    pub(crate) fn single_pre_only(&self) -> Option<&Probe> {
-        match self.summary() {
-            Summary::SinglePreOnly(probe) => Some(probe),
-            _ => None,
-        }
-    }
-
     /// Returns the probes, newest first.
     #[inline(always)]
     pub(crate) fn iter(&self) -> ChainIter<'_> {
@@ -342,7 +333,7 @@ mod tests {
     fn single(chain: &Chain) -> (Option<usize>, bool) {
         (
             chain.single().and_then(is),
-            chain.single_pre_only().is_some(),
+            matches!(chain.summary(), Summary::SinglePreOnly(_)),
         )
     }
 

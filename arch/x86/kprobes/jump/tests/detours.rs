@@ -130,10 +130,10 @@ mod cases {
         // SAFETY: Only looks the address up.
         let is_text = unsafe { bindings::kernel_text_address(at as usize) } != 0;
         let page = TextAddr::new(at & !(PAGE_SIZE as u64 - 1));
-        let pinned = PreemptOff::new();
-        let mut pages = (0..).map_while(|number| slots::nth_page(number, &pinned));
+        let no_preempt = PreemptOff::new();
+        let mut pages = (0..).map_while(|number| slots::nth_page(number, &no_preempt));
         let of = pages.find_map(|(one, name)| (one == page).then_some(name));
-        drop(pinned);
+        drop(no_preempt);
         drop(jump);
         assert!(is_text);
         assert_eq!(of, Some(bindings::KPROBE_OPTINSN_PAGE_SYM.as_slice()));

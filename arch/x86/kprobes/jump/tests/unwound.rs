@@ -118,9 +118,9 @@ fn step(function: TextAddr) -> State {
     // SAFETY: It is taken out again below.
     unsafe { bindings::register_die_notifier(&mut block) };
     // Another task would be stepped as well.
-    let pinned = PreemptOff::new();
+    let no_preempt = PreemptOff::new();
     let end = State::pattern(TRAP).run(function);
-    drop(pinned);
+    drop(no_preempt);
     // SAFETY: It is there.
     unsafe { bindings::unregister_die_notifier(&mut block) };
     end

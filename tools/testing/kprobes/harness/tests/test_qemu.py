@@ -91,7 +91,7 @@ class Recorded(Machine):
                      f'{passes} passed, {len(failure)} failed, 0 skipped'],
                     len(failure)))
         # What follows a splat is told, as the console does not stay.
-        self.assertIn(f'{splat}\n{_END.splitlines()[0]}', self.said)
+        self.assertIn(f'{_SPLATS[-1]}\nguest: done', self.said)
         self.assertIn(f'the whole console: {env.LOGS}/x86_64-c-test-kunit'
                       '.console', self.stderr.getvalue())
 

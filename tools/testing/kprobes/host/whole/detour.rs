@@ -186,5 +186,5 @@ unsafe extern "C" fn rust_kprobes_jumped(page: usize, registers: *mut bindings::
         return;
     };
     // SAFETY: Nothing else runs on this CPU.
-    unsafe { preempt::already_off(|pinned| jump::handle_jump(probes, registers, pinned)) };
+    unsafe { preempt::already_off(|no_preempt| jump::handle_jump(probes, registers, no_preempt)) };
 }

@@ -157,7 +157,7 @@ impl World {
         let _reading = self.hits.read_side();
         let chain = self.places[self.current.load(Acquire)].get().unwrap();
         let mut called = Called::default();
-        if let Some(probe) = chain.single_pre_only() {
+        if let Summary::SinglePreOnly(probe) = chain.summary() {
             assert!(!probe.has_post_or_jprobe(), "it is noted that it does not");
             called.before(probe, self);
         } else if let Some(probe) = chain.single() {

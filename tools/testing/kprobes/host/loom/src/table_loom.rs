@@ -32,8 +32,8 @@ fn neighbours<const N: usize>(home: u64) -> [TextAddr; N] {
 
 /// Does a reader find an entry for the address, and is it one as long as the section lasts?
 fn finds(table: &Table<usize>, at: TextAddr) -> bool {
-    let pinned = PreemptOff::new();
-    let Some(entry) = table.find(at, &pinned) else {
+    let no_preempt = PreemptOff::new();
+    let Some(entry) = table.find(at, &no_preempt) else {
         return false;
     };
     memory::look(ptr::from_ref(entry).addr());

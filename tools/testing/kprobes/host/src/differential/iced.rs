@@ -5,9 +5,12 @@
 //! It knows all encodings but REX2 and those of APX, and refuses what a CPU refuses.
 
 use super::*;
-use crate::x86::flow::{
-    Flow,
-    Operand, //
+use crate::x86::{
+    flow::Flow,
+    insn::{
+        Insn,
+        ModRm, //
+    }, //
 };
 
 pub(super) struct Iced;
@@ -58,22 +61,17 @@ pub(crate) fn target(insn: &Instruction) -> Option<u64> {
 }
 
 /// Is `ours` the finer name for what iced calls it?
-pub(super) fn flow_agrees(ours: Flow, insn: &Instruction) -> bool {
+pub(super) fn flow_agrees(ours: &Insn, insn: &Instruction) -> bool {
     let register = insn.op_count() > 0 && insn.op0_kind() == OpKind::Register;
-    let place = if register {
-        Operand::Register
-    } else {
-        Operand::Memory
-    };
     let far = insn.is_jmp_far_indirect() || insn.is_call_far_indirect();
     let expected = match insn.flow_control() {
         FlowControl::UnconditionalBranch => Flow::Jump,
         FlowControl::IndirectBranch if far => Flow::FarJump,
-        FlowControl::IndirectBranch => Flow::IndirectJump(place),
+        FlowControl::IndirectBranch => Flow::IndirectJump,
         FlowControl::ConditionalBranch if insn.is_jcc_short_or_near() => Flow::ConditionalJump,
         FlowControl::ConditionalBranch => Flow::CountedJump,
         FlowControl::IndirectCall if far => Flow::FarCall,
-        FlowControl::IndirectCall => Flow::IndirectCall(place),
+        FlowControl::IndirectCall => Flow::IndirectCall,
         FlowControl::XbeginXabortXend if insn.mnemonic() == Mnemonic::Xbegin => Flow::Transaction,
         FlowControl::XbeginXabortXend => Flow::Next,
         FlowControl::Exception => Flow::Undefined,
@@ -99,5 +97,7 @@ pub(super) fn flow_agrees(ours: Flow, insn: &Instruction) -> bool {
         },
         FlowControl::Next => Flow::Next,
     };
-    ours == expected
+    let indirect = matches!(expected, Flow::IndirectJump | Flow::IndirectCall);
+    let is_register = ours.modrm.is_some_and(ModRm::is_register);
+    ours.flow() == expected && (!indirect || is_register == register)
 }

@@ -261,7 +261,7 @@ fn branch_target_agrees() {
         report.valid(target.is_some());
         assert_eq!(target, iced::target(&theirs), "{text:02x?}");
         assert!(
-            iced::flow_agrees(insn.flow(), &theirs),
+            iced::flow_agrees(&insn, &theirs),
             "{text:02x?}: {:?}, iced {:?} {:?}",
             insn.flow(),
             theirs.code(),

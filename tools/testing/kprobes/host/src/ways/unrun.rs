@@ -149,6 +149,7 @@ fn forms_of_apx_are_copied_as_they_are() {
                 "{bytes:02x?}"
             );
             assert_eq!(insn.flow(), plain.flow(), "{bytes:02x?}");
+            assert_eq!(insn.modrm, plain.modrm, "{bytes:02x?}");
         });
     }
     let heads: Vec<_> = evex(4).chain([vec![0x62, 0xf4, 0x7c, 0x18]]).collect();

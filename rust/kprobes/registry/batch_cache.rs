@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The symbol cache: results of lookups and proofs, for the next probes of a batch.
+//! The cache of a batch: results of lookups and proofs, for the next probes of a batch.
 //!
 //! Looking up the function at an address is the largest part of the cost of registering a probe: in
 //! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the
@@ -22,7 +22,7 @@ use crate::sys::symbols::{
 use kernel::prelude::*;
 
 /// Results of lookups and proofs for one batch.
-pub(crate) struct SymbolCache {
+pub(crate) struct BatchCache {
     /// The function that was looked up last.
     function: Option<Function>,
     /// The addresses at which an instruction was proved to start, in order; `None` in place of an
@@ -36,7 +36,7 @@ pub(crate) struct SymbolCache {
     pub(crate) search_failed: Option<(Option<Module>, NoJump)>,
 }
 
-impl SymbolCache {
+impl BatchCache {
     /// Makes an empty cache.
     pub(crate) const fn new() -> Self {
         Self {
@@ -94,7 +94,7 @@ impl SymbolCache {
 }
 
 #[cfg(CONFIG_RUST_KPROBES_KUNIT_TEST)]
-#[kernel::macros::kunit_tests(rust_kprobes_symbol_cache)]
+#[kernel::macros::kunit_tests(rust_kprobes_batch_cache)]
 mod tests {
     use super::*;
     use crate::{
@@ -192,14 +192,14 @@ mod tests {
         if Arch::DATA_IN_TEXT {
             return Ok(());
         }
-        let mut cache = SymbolCache::with_room(2)?;
+        let mut cache = BatchCache::with_room(2)?;
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
         let function = cache.function(start)?;
         assert_eq!(cache.known_start(&function, None, start), start);
         let last = function.text.end().before(1)?;
         assert_eq!(cache.known_start(&function, None, last), start);
         let (near, nearer) = (start.after(1)?, start.after(2)?);
-        let known = |cache: &SymbolCache, table| cache.known_start(&function, table, nearer);
+        let known = |cache: &BatchCache, table| cache.known_start(&function, table, nearer);
         assert_eq!(known(&cache, Some(near)), near);
         cache.note_start(nearer);
         assert_eq!(known(&cache, Some(near)), nearer);
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn function_is_found_from_any_address_inside() -> Result<(), Refusal> {
-        let mut cache = SymbolCache::new();
+        let mut cache = BatchCache::new();
         let start = symbols::lookup(c"kernel_clone").ok_or(Refusal::UnknownSymbol)?;
         let first = cache.function(start)?;
         assert_eq!(cache.function(first.text.end().before(1)?), Ok(first));
