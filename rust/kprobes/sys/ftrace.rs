@@ -82,7 +82,7 @@ impl Users {
         let removed = if user.points == 1 {
             // SAFETY: The ops are variables of `abi.c`, and are registered, as there is a point.
             check(unsafe { bindings::unregister_ftrace_function(ops(armed)) })
-                .inspect(|_| user.registered = false)
+                .inspect(|()| user.registered = false)
         } else {
             filter(at, armed, true, false)
         };
