@@ -43,7 +43,7 @@
 //! | `arm_kprobe()`, `disarm_kprobe()` | `lifecycle/arming.rs` |
 //! | `arch_arm_kprobe()` | `arm()` in `arch/*/kprobes/machine.rs` |
 //! | `arch_disarm_kprobe()` | `disarm()` in `arch/*/kprobes/machine.rs` |
-//! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all_no_wait()` |
+//! | `unregister_kprobes()` | `lifecycle/unregister.rs`: `all()`, `all_no_wait()` |
 //! | `within_kprobe_blacklist()` | `lifecycle/check.rs`: `blacklisted()` |
 //! | `populate_kprobe_blacklist()` | `sys/blacklist.rs` |
 //! | `enable_kprobe()`, `disable_kprobe()` | `lifecycle/enable.rs` |

@@ -13,8 +13,8 @@
 //! A slot belongs to a prepared instruction or to a detour, and both belong to a probe point. When
 //! the point is dropped, [`Slot`]'s `drop()` gives the slot back. No CPU handles a hit of the point
 //! then: a point that was in the table is dropped after a grace period ([`Retired`]), in
-//! unregistration by `RemovedPoints::wait()`. A point in freed text is dropped when its probes are
-//! unregistered, or when a new point replaces it.
+//! unregistration by `RemovedPoints::wait()` of `lifecycle/unregister.rs`. A point in freed text is
+//! dropped when its probes are unregistered, or when a new point replaces it.
 //!
 //! The code in a slot ends in a trap or in a jump:
 //!
@@ -430,8 +430,8 @@ impl Slot {
         self.at
     }
 
-    /// Returns the address of the second copy, which ends in a jump.
-    pub(crate) fn jump_copy(&self) -> TextAddr {
+    /// Returns the address of the second copy, which ends in a jump: C boosts the instruction.
+    pub(crate) fn boosted_copy(&self) -> TextAddr {
         TextAddr::new(self.at.get().wrapping_add(COPY_LEN as u64))
     }
 

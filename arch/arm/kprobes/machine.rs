@@ -196,7 +196,7 @@ unsafe impl Machine for Arm {
                     && !has_post_handler
                     && !in_it_block(saved_psr(registers)) =>
             {
-                Self::set_ip(registers, slot.jump_copy());
+                Self::set_ip(registers, slot.boosted_copy());
                 Outcome::Redirected
             }
             Run::Copy(slot) => step(slot, registers),

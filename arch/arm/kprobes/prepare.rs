@@ -130,7 +130,7 @@ fn copy(
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
         // SAFETY: The slot was taken above, and has room for both copies.
-        unsafe { machine::poke(slot.jump_copy(), boosted.bytes(), text_lock) };
+        unsafe { machine::poke(slot.boosted_copy(), boosted.bytes(), text_lock) };
         slot.set_ends_in_jump();
     }
     // SAFETY: As above.

@@ -159,7 +159,7 @@ unsafe impl Machine for S390 {
         };
         let (outcome, to) = match (&prepared.slot, emulated) {
             (Some(slot), None) if slot.ends_in_jump() && !has_post_handler => {
-                (Outcome::Redirected, slot.jump_copy())
+                (Outcome::Redirected, slot.boosted_copy())
             }
             (Some(slot), None) => {
                 let saved = regs.mask;

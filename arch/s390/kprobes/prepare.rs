@@ -145,7 +145,7 @@ fn copy(
     };
     let stepped = moved(slot.at())?.then(&BREAKPOINT)?;
     if boosts {
-        let second = slot.jump_copy();
+        let second = slot.boosted_copy();
         let end = second.after(len as u64)?;
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, end)?;
         let boosted = moved(second)?.then(&back.bytes())?;

@@ -76,7 +76,7 @@ impl ArchInsn {
     /// Returns the address of the copy that ends in a jump back, if there is one.
     fn boosted(&self) -> Option<TextAddr> {
         let slot = self.slot.as_ref().filter(|slot| slot.ends_in_jump());
-        slot.map(Slot::jump_copy)
+        slot.map(Slot::boosted_copy)
     }
 
     /// Sends hits without post handlers to the copies in a detour, which are at `detour`. With
@@ -150,8 +150,8 @@ pub(super) fn prepare(
             let step = relocate::copy(&insn, at, slot.at())?.then(&[encode::INT3])?;
             let mut boosted = None;
             if boosts {
-                let copy = relocate::copy(&insn, at, slot.jump_copy())?;
-                let end = slot.jump_copy().after(insn.len() as u64)?;
+                let copy = relocate::copy(&insn, at, slot.boosted_copy())?;
+                let end = slot.boosted_copy().after(insn.len() as u64)?;
                 let jump = encode::jmp32(end, resume_at)?;
                 boosted = Some(copy.then(jump.bytes())?);
                 slot.set_ends_in_jump();
