@@ -132,6 +132,8 @@ static void H6_target_of_exrl_is_refused(struct kunit *test)
 /* They would lead to where the copy is. */
 static void H6_far_branches_are_refused(struct kunit *test)
 {
+	REFUSED_IN(-EINVAL, clauses_lpsw);
+	REFUSED_IN(-EINVAL, clauses_lpswe);
 	REFUSED_IN(-EINVAL, clauses_lpswey);
 	REFUSED_IN(-EINVAL, clauses_rp);
 	REFUSED_IN(-EINVAL, clauses_pti);

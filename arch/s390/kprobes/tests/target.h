@@ -16,7 +16,7 @@ extern const u8 clauses_ex[], clauses_bsm[], clauses_bassm[], clauses_diag[];
 extern const u8 clauses_pr[], clauses_pc[], clauses_pt[], clauses_bakr[];
 extern const u8 clauses_bsa[], clauses_bsg[], clauses_tbegin[], clauses_tend[];
 extern const u8 clauses_unknown[], clauses_zero[];
-extern const u8 clauses_lpswey[], clauses_rp[], clauses_pti[];
+extern const u8 clauses_lpsw[], clauses_lpswe[], clauses_lpswey[], clauses_rp[], clauses_pti[];
 extern const u8 clauses_trap2[], clauses_trap4[], clauses_svc[], clauses_sam31[];
 
 /* The value plus five; an EXRL has a part in it. */

@@ -112,7 +112,8 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
                 modules.examples(built := _kernel()) + modules.alone(built)),
             **{f'clients-{arch}': functools.partial(cli.client_tests, arch)
                for arch in env.SUPPORTED},
-            f'run-{first}': _command('run', cli.run),
+            **{f'run-{arch}': _command('run', functools.partial(cli.run, arch))
+               for arch in env.SUPPORTED},
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,
             f'bench-{first}': _command(

@@ -57,14 +57,15 @@ files_are_read() {
 
 # Locks and the idle loop are hit all the time; on arm RCU does not watch there.
 core_is_probed() {
-	echo "p:storm/lock _raw_spin_lock_irqsave" >$TRACING/kprobe_events || return 1
-	echo "p:storm/idle arch_cpu_idle" >>$TRACING/kprobe_events 2>/dev/null ||
-		echo "p:storm/idle tick_nohz_idle_enter" >>$TRACING/kprobe_events || return 1
-	echo 1 >$TRACING/events/storm/enable || return 1
-	sleep 0.2
+	echo "p:storm/lock _raw_spin_lock_irqsave" >$TRACING/kprobe_events
+	# In a shell of its own: this one would write again what was refused.
+	(echo "p:storm/idle arch_cpu_idle" >>$TRACING/kprobe_events) 2>/dev/null ||
+		echo "p:storm/idle tick_nohz_idle_enter" >>$TRACING/kprobe_events
+	echo 1 >$TRACING/events/storm/enable && sleep 0.2
+	status=$?
 	echo 0 >$TRACING/events/storm/enable
 	sleep 0.5
-	echo >$TRACING/kprobe_events
+	echo >$TRACING/kprobe_events && return $status
 }
 
 switch_is_turned() {

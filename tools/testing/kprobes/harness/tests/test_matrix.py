@@ -141,7 +141,7 @@ class Pieces(support.Case):
 
     def test_a_command_that_fails_is_a_failure(self) -> None:
         for status, expected in (0, 'pass'), (2, 'fail'):
-            self.replace((matrix.cli, 'run', lambda status=status: status))
+            self.replace((matrix.cli, 'run', lambda _, status=status: status))
             self.assertEqual(piece('run-x86_64'), {'commands.run': expected})
 
 
