@@ -105,9 +105,10 @@ clock_tells() {
 		'BEGIN { printf "figures: %s: %.3f s\n", what, now - began }' >&2
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds, as long as the tool runs.
+# wait_for SECONDS COMMAND...: until it succeeds, as long as the tool runs. Programs
+# for another CPU than the machine's take $SLOW times as long.
 wait_for() {
-	local until=$((SECONDS + $1))
+	local until=$((SECONDS + $1 * SLOW))
 	shift
 	set +x
 	until "$@" >/dev/null 2>&1; do

@@ -63,7 +63,7 @@ for name in $WANTED; do
 	mkdir -p "/results/${name%/*}"
 	rm -f "/results/$name".*
 	limit=$(of_case "$name" limit)
-	limit=${limit:-$LIMIT}
+	limit=$((${limit:-$LIMIT} * SLOW))
 	began=$SECONDS
 	unfit=$(of_case "$name" "unfit: $(uname -m)")
 	[ -e /sys/kernel/debug/kprobes/refused ] ||

@@ -37,5 +37,5 @@ chroot /over /usr/sbin/depmod -a
 chroot /over /usr/sbin/modprobe kheaders
 ip link set lo up 2>/dev/null || ifconfig lo up
 
-IMPL=$IMPL PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 \
+IMPL=$IMPL SLOW=$SLOW PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 \
 	WANTED="$CASES" chroot /over /bin/bash /clients/run.sh

@@ -93,10 +93,11 @@ def _boot(built: kernel.Built, names: list[str], folders: dict[str, Path]
           ) -> tuple[Outcomes, list[str]]:
     """Run cases NAMES; how each ended, and what else went wrong."""
     job = (env.KPROBES / 'guest/jobs/programs.sh').read_text()
+    slow = 1 if built.machine.kvm else 3
     image = guest.initramfs(
         built, 'programs',
-        f'IMPL={built.impl}\nCASES="{" ".join(names)}"\n{job}')
-    limits = [int(_head(name).get('limit', 120)) for name in names]
+        f'IMPL={built.impl}\nSLOW={slow}\nCASES="{" ".join(names)}"\n{job}')
+    limits = [int(_head(name).get('limit', 120)) * slow for name in names]
     folders = {'root': Path(os.environ[f'KP_CLIENTS_{built.arch.upper()}']),
                'kernel': built.obj, 'clients': FOLDER,
                'selftests': env.TREE / 'tools/testing/selftests',
