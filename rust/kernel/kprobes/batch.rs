@@ -256,14 +256,15 @@ impl<K: Kind> Batch<K> {
         Ok(())
     }
 
-    /// Disables all probes. Does not wait for handlers that run now.
+    /// Disables all probes, also if that fails for one of them. Does not wait for handlers that
+    /// run now.
     pub fn disable(&self, here: &ProcessContext) -> Result<(), BatchRefused> {
+        let mut first = Ok(());
         for (index, probe) in self.probes().enumerate() {
-            probe
-                .disable(here)
-                .map_err(|refused| BatchRefused::at(index, refused))?;
+            let disabled = probe.disable(here);
+            first = first.and(disabled.map_err(|refused| BatchRefused::at(index, refused)));
         }
-        Ok(())
+        first
     }
 }
 

@@ -9,11 +9,15 @@
 use super::{
     Place,
     ProcessContext,
+    Reason,
     Refused,
     ReturnHandler,
     ReturnProbe, //
 };
-use crate::prelude::*;
+use crate::{
+    bindings,
+    prelude::*, //
+};
 
 impl<T: ReturnHandler> ReturnProbe<T> {
     /// As [`register`](super::Registration::register), with room for `calls` calls at once. By
@@ -28,6 +32,11 @@ impl<T: ReturnHandler> ReturnProbe<T> {
     where
         Error: From<E>,
     {
+        // C counts the bytes of all instances, each with a pointer to it, in an `int`.
+        let size = size_of::<T::Data>() + size_of::<(bindings::kretprobe_instance, usize)>();
+        if u64::from(calls) * size as u64 > 1 << 30 {
+            return Err(Refused::with(Reason::NoMemory, ENOMEM));
+        }
         Self::register_with(here, place, state, |raw| {
             raw.maxactive = c_int::try_from(calls).unwrap_or(c_int::MAX);
         })
@@ -36,11 +45,7 @@ impl<T: ReturnHandler> ReturnProbe<T> {
     /// Makes room for `calls` calls at once: so many calls are never missed for lack of room.
     #[cfg(CONFIG_RUST_KPROBES)]
     pub fn reserve(&self, here: &ProcessContext, calls: u32) -> Result<(), Refused> {
-        use super::Reason;
-        use crate::{
-            bindings,
-            error::to_result, //
-        };
+        use crate::error::to_result;
 
         here.check()?;
         // SAFETY: The return probe is registered, by the type's invariants.

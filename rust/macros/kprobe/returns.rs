@@ -19,6 +19,7 @@ use syn::{
     Item,
     ItemFn,
     ItemImpl,
+    Path,
     PathArguments,
     Result,
     ReturnType,
@@ -231,6 +232,25 @@ fn named<'a>(both: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
     })
 }
 
+/// Returns the handler `name` of an `impl`. If it is not there, `missing` says so.
+///
+/// The compiler expands `cfg` and `cfg_attr` inside the `impl` later, so they are refused: the
+/// function could be absent, be another one, or have attributes that [`params::refuse_links`]
+/// refuses.
+fn handler_named<'a>(both: &'a ItemImpl, name: &str, missing: &str) -> Result<&'a ImplItemFn> {
+    let absent = || Error::new(both.self_ty.span(), missing);
+    let function = named(both, name).ok_or_else(absent)?;
+    let is_condition = |path: &Path| path.is_ident("cfg") || path.is_ident("cfg_attr");
+    if (function.attrs.iter()).any(|attribute| is_condition(attribute.path())) {
+        return Err(Error::new(
+            function.span(),
+            "a handler is there in each configuration: leave out `cfg` and `cfg_attr`",
+        ));
+    }
+    params::refuse_links(&function.attrs)?;
+    Ok(function)
+}
+
 /// Makes a handler of an `impl` with functions for the beginning and the end of each call.
 fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
     if let Some((_, of, _)) = &both.trait_ {
@@ -245,21 +265,16 @@ fn at_both(probed: Probed, both: &ItemImpl) -> Result<TokenStream> {
             "a handler is for one function: its type is not generic",
         ));
     }
-    let Some(last) = named(both, "leave") else {
-        return Err(Error::new(
-            both.self_ty.span(),
-            "`fn leave` is missing here: what is called at the end of a call",
-        ));
-    };
-    let Some(first) = named(both, "enter") else {
-        return Err(Error::new(
-            both.self_ty.span(),
-            "`fn enter` is missing here: without it, `#[kretprobe]` stands before a function",
-        ));
-    };
-    for one in [first, last] {
-        params::refuse_links(&one.attrs)?;
-    }
+    let last = handler_named(
+        both,
+        "leave",
+        "`fn leave` is missing here: what is called at the end of a call",
+    )?;
+    let first = handler_named(
+        both,
+        "enter",
+        "`fn enter` is missing here: without it, `#[kretprobe]` stands before a function",
+    )?;
     let enter = Enter::of(&first.sig)?;
     probed.refuse_more(enter.params.more)?;
     let leave = Leave::of(&last.sig, enter.kept.as_ref())?;

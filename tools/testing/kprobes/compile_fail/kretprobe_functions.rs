@@ -15,6 +15,9 @@
 //! error: say `symbol = "function"`, `symbol = "module:function"` or `function = path`
 //! error: a handler returns nothing: leave this out (a `PathHandler` says how the kernel goes on)
 //! error: the call is told as `&Return<'_>` here
+//! error: a handler is there in each configuration: leave out `cfg` and `cfg_attr`
+//! says: #[cfg_attr(all(), link_section = ".init.text")]
+//! says: #[cfg(any())]
 //! says: impl NoEnd {
 //! says: impl NoBeginning {
 
@@ -107,6 +110,17 @@ mod refused {
     ends!(WantsMore:
         fn enter() -> u32 { 1 }
         fn leave(kept: u32, value: i32, more: i32) {}
+    );
+
+    ends!(Places:
+        fn enter() {}
+        #[cfg_attr(all(), link_section = ".init.text")]
+        fn leave() {}
+    );
+
+    ends!(Hides:
+        #[cfg(any())] fn enter() {}
+        fn leave() {}
     );
 
     #[kretprobe(symbol = "wake_up_process")]
