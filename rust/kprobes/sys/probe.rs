@@ -257,6 +257,11 @@ impl Probe {
         all.any(|addr| is_freed(TextAddr::new(addr as u64)))
     }
 
+    /// Returns whether the probe has a pre handler.
+    pub(crate) fn has_pre_handler(&self) -> bool {
+        self.pre_handler.get().is_some()
+    }
+
     /// Calls the pre handler, if any. Returns whether it has changed where the CPU continues.
     #[inline(always)]
     pub(crate) fn call_pre_handler(&self, registers: &mut bindings::pt_regs) -> bool {
@@ -353,7 +358,7 @@ impl CurrentProbe {
     }
 
     /// Returns the probe. The caller stays on the CPU that handles its hit.
-    pub(crate) fn probe(self, _pinned: &PreemptOff) -> &Probe {
+    pub(crate) fn probe(self, _no_preempt: &PreemptOff) -> &Probe {
         // SAFETY: By the invariant the probe is not freed while this CPU handles its hit.
         unsafe { self.0.as_ref() }
     }
