@@ -421,14 +421,14 @@ pub(crate) unsafe trait Returns: Machine {
 
     /// Returns the number of this CPU.
     #[inline(always)]
-    fn cpu(_pinned: &PreemptOff) -> usize {
+    fn cpu(_no_preempt: &PreemptOff) -> usize {
         // SAFETY: May be called in any context. The CPU stays the same, as preemption is off.
         unsafe { bindings::rust_kprobes_this_cpu() as usize }
     }
 
     /// Returns the address of this task's list of hooked calls.
     #[inline(always)]
-    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
+    fn rethooks(_no_preempt: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: May be called in any context.
         unsafe { bindings::rust_kprobes_rethooks() }
     }

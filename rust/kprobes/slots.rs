@@ -251,7 +251,7 @@ pub(crate) fn free_unused_pages() {
 ///
 /// `word` is the word of a detour that this task is in.
 #[inline(always)]
-pub(crate) unsafe fn chain(word: *const AtomicUsize, _pinned: &PreemptOff) -> &Chain {
+pub(crate) unsafe fn chain(word: *const AtomicUsize, _no_preempt: &PreemptOff) -> &Chain {
     // SAFETY: The page of the word is not freed while this task is in one of its detours.
     let chain = unsafe { &*word }.load(Ordering::Acquire);
     let chain = core::ptr::with_exposed_provenance::<Chain>(chain);

@@ -260,7 +260,7 @@ impl<T: Send + Sync> Table<T> {
     }
 
     #[inline(always)]
-    fn array<'a>(&'a self, _pinned: &'a PreemptOff) -> Array<'a> {
+    fn array<'a>(&'a self, _no_preempt: &'a PreemptOff) -> Array<'a> {
         // INVARIANT: By the invariant of the table. While preemption is off, no grace period ends
         // that began later.
         Array(self.0.load(Ordering::Acquire), PhantomData)

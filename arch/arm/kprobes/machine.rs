@@ -109,7 +109,7 @@ unsafe impl Machine for Arm {
     }
 
     #[inline(always)]
-    fn cpu_copy<T>(original: *const T, _pinned: &PreemptOff) -> *mut T {
+    fn cpu_copy<T>(original: *const T, _no_preempt: &PreemptOff) -> *mut T {
         #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
         let mut offset = 0_usize;
         // SAFETY: Reads TPIDRPRW, which has this CPU's distance.

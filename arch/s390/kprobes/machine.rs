@@ -81,7 +81,7 @@ unsafe impl Machine for S390 {
     }
 
     #[inline(always)]
-    fn cpu_copy<T>(original: *const T, _pinned: &PreemptOff) -> *mut T {
+    fn cpu_copy<T>(original: *const T, _no_preempt: &PreemptOff) -> *mut T {
         // SAFETY: The function only reads the lowcore.
         let offset = unsafe { bindings::rust_kprobes_cpu_offset() };
         // Without provenance: the copy is no part of the original.

@@ -80,7 +80,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn current_probe(_pinned: &PreemptOff) -> Option<CurrentProbe> {
+    fn current_probe(_no_preempt: &PreemptOff) -> Option<CurrentProbe> {
         let probe: *mut bindings::kprobe;
         // SAFETY: Reads this CPU's `current_kprobe`, which is as wide as a pointer.
         unsafe {
@@ -94,7 +94,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn is_in_hit(_pinned: &PreemptOff) -> bool {
+    fn is_in_hit(_no_preempt: &PreemptOff) -> bool {
         // SAFETY: Only compares this CPU's `current_kprobe`.
         unsafe {
             asm!("cmpq $0, %gs:{word}(%rip)",
@@ -107,7 +107,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn set_current_probe(probe: Option<CurrentProbe>, _pinned: &PreemptOff) {
+    fn set_current_probe(probe: Option<CurrentProbe>, _no_preempt: &PreemptOff) {
         match probe {
             // SAFETY: Writes this CPU's `current_kprobe`. C may read the probe: by the invariant of
             // `CurrentProbe` it stays while it is the current one.
@@ -127,7 +127,7 @@ unsafe impl Machine for X86 {
     }
 
     #[inline(always)]
-    fn cpu_copy<T>(original: *const T, _pinned: &PreemptOff) -> *mut T {
+    fn cpu_copy<T>(original: *const T, _no_preempt: &PreemptOff) -> *mut T {
         #[cfg_attr(not(CONFIG_SMP), expect(unused_mut))]
         let mut at = original.cast_mut();
         // SAFETY: Reads this CPU's offset and adds it. The sum is in another allocation, so it is

@@ -29,7 +29,7 @@ unsafe impl Returns for X86 {
 
     #[cfg(CONFIG_SMP)]
     #[inline(always)]
-    fn cpu(_pinned: &PreemptOff) -> usize {
+    fn cpu(_no_preempt: &PreemptOff) -> usize {
         let cpu: u32;
         // SAFETY: The instruction only reads this CPU's `cpu_number`.
         unsafe {
@@ -42,7 +42,7 @@ unsafe impl Returns for X86 {
     }
 
     #[inline(always)]
-    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
+    fn rethooks(_no_preempt: &PreemptOff) -> *const bindings::llist_head {
         let task: *const bindings::task_struct;
         // SAFETY: The instruction only reads this CPU's `current_task`.
         unsafe {

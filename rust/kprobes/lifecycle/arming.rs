@@ -33,7 +33,7 @@ use kernel::prelude::*;
 pub(super) struct Chunk {
     /// The points whose breakpoints will be written.
     pub(super) to_arm: KVec<u64>,
-    /// The symbols that were looked up.
+    /// The lookups and proofs of the batch.
     pub(super) cache: BatchCache,
 }
 

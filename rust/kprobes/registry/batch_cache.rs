@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The cache of a batch: results of lookups and proofs, for the next probes of a batch.
+//! The cache of a batch: results of lookups and proofs, for its next probes.
 //!
 //! Looking up the function at an address is the largest part of the cost of registering a probe: in
 //! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the

@@ -94,7 +94,7 @@ pub(crate) struct Change<'a> {
     pub(crate) ftrace: &'a mut ftrace::Users,
     /// See [`Registry::images`].
     pub(crate) images: &'a mut Images,
-    /// The cache of a batch of the change. `lifecycle::arming::Chunk::arm()` puts its own here.
+    /// The cache of the change. `lifecycle::arming::Chunk::arm()` puts its own here.
     pub(crate) cache: BatchCache,
     /// The lock of the kernel's text, taken when text is first written or decoded.
     pub(crate) text_lock: Option<text::Lock>,

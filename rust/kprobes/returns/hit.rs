@@ -232,7 +232,7 @@ pub(super) fn find<'a>(
     list: &'a TaskInstances,
     last: *mut Link,
     frame: usize,
-    _pinned: &'a PreemptOff,
+    _no_preempt: &'a PreemptOff,
 ) -> Option<(&'a Instance, usize)> {
     let mut next = list.latest();
     let mut passed = last.is_null();

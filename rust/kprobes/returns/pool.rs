@@ -335,7 +335,7 @@ impl Pool {
     /// Returns the owner, unless the probe was unregistered. The owner is not freed for a grace
     /// period after that, so not while preemption is off.
     #[inline(always)]
-    pub(super) fn owner<'a>(&self, _pinned: &'a PreemptOff) -> Option<&'a ReturnProbe> {
+    pub(super) fn owner<'a>(&self, _no_preempt: &'a PreemptOff) -> Option<&'a ReturnProbe> {
         if self.is_killed() {
             return None;
         }
@@ -371,7 +371,7 @@ impl Taken<'_> {
     }
 
     /// Gives the instance back to a pool that may have been killed.
-    pub(super) fn give_back_maybe_killed(self, _pinned: &PreemptOff) {
+    pub(super) fn give_back_maybe_killed(self, _no_preempt: &PreemptOff) {
         // The pool is not freed for a grace period after its last instance was given back.
         let pool = self.instance().pool();
         self.give_back();

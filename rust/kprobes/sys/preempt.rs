@@ -52,7 +52,7 @@ pub(crate) struct Context(c_uint);
 
 impl Context {
     /// Returns the context of the caller.
-    pub(crate) fn now(_pinned: &PreemptOff) -> Self {
+    pub(crate) fn now(_no_preempt: &PreemptOff) -> Self {
         // SAFETY: The function may be called from any context.
         Self(unsafe { bindings::rust_kprobes_context() })
     }
@@ -63,7 +63,7 @@ impl Context {
     }
 
     /// Returns the context of the code that the caller, the trap of a breakpoint, has interrupted.
-    pub(crate) fn interrupted(_pinned: &PreemptOff) -> Self {
+    pub(crate) fn interrupted(_no_preempt: &PreemptOff) -> Self {
         // SAFETY: The function only computes a number, which has no meaning outside of a trap.
         Self(unsafe { bindings::rust_kprobes_interrupted_context() })
     }

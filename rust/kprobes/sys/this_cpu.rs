@@ -94,7 +94,7 @@ pub(crate) struct JprobeState {
     /// The registers at the entry of the function.
     pub(crate) registers: Cell<Registers>,
     /// Whether [`begin_handler`](Self::begin_handler) has disabled preemption.
-    pinned: Cell<bool>,
+    preempt_off: Cell<bool>,
 }
 
 /// The most words of stack arguments that are copied for a jprobe's handler; see `jprobe.S`.
@@ -134,14 +134,14 @@ impl JprobeState {
     /// Prepares the entry of the handler. Preemption stays off when the caller returns.
     pub(crate) fn begin_handler(&self) {
         PreemptOff::new().keep_disabled();
-        self.pinned.set(true);
+        self.preempt_off.set(true);
     }
 
     /// Ends the handler: enables preemption. Called in the trap that ends the handler.
     pub(crate) fn end_handler(&self) {
         // SAFETY: `jprobe.S` has paused the tracer for this task when it entered the handler.
         unsafe { bindings::rust_kprobes_graph_unpause() };
-        if self.pinned.replace(false) {
+        if self.preempt_off.replace(false) {
             // SAFETY: `begin_handler` has left preemption off, so the task is still on this CPU.
             drop(unsafe { PreemptOff::resume() });
             preempt::resched_soon();

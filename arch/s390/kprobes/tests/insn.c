@@ -129,7 +129,7 @@ static void H6_target_of_exrl_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, clauses_exrl(1), 6);
 }
 
-/* They would lead to where the copy is. */
+/* They would lead to where the copy is, or lose the mask that they load. */
 static void H6_far_branches_are_refused(struct kunit *test)
 {
 	REFUSED_IN(-EINVAL, clauses_lpsw);

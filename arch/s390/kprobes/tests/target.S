@@ -83,7 +83,7 @@ REFUSED bsa,	0xb25a, 0x0012		/* bsa %r1,%r2 */
 REFUSED bsg,	0xb258, 0x0012		/* bsg %r1,%r2 */
 REFUSED tbegin,	0xe560, 0x2000, 0xff00	/* tbegin 0(%r2),0xff00 */
 REFUSED tend,	0xb2f8, 0x0000
-/* C takes these. Where the first three lead is not in the text. */
+/* C takes these. Where the first five lead is not in the text. */
 REFUSED lpsw,	0x8200, 0x2000		/* lpsw 0(%r2) */
 REFUSED lpswe,	0xb2b2, 0x2000		/* lpswe 0(%r2) */
 REFUSED lpswey,	0xeb00, 0x2000, 0x0071	/* lpswey 0(%r2) */

@@ -78,11 +78,6 @@ mod tests {
     }
 
     #[test]
-    fn breakpoint_is_one_byte() {
-        assert!(is(Code::EMPTY.then(&[INT3]), &[0xcc]));
-    }
-
-    #[test]
     fn displacement_counts_from_the_end() {
         let cases: [(u64, [u8; 4]); 4] = [
             (0xffff_ffff_8100_0005, [0x00, 0x00, 0x00, 0x00]),

@@ -112,7 +112,7 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
                 modules.examples(built := _kernel()) + modules.alone(built)),
             **{f'clients-{arch}': functools.partial(cli.client_tests, arch)
                for arch in env.SUPPORTED},
-            **{f'run-{arch}': _command('run', functools.partial(cli.run, arch))
+            **{f'run-{arch}': _command(f'run-{arch}', functools.partial(cli.run, arch))
                for arch in env.SUPPORTED},
             'host-fuzz': host.fuzz,
             'host-miri': host.miri,

@@ -141,8 +141,10 @@ class Pieces(support.Case):
 
     def test_a_command_that_fails_is_a_failure(self) -> None:
         for status, expected in (0, 'pass'), (2, 'fail'):
-            self.replace((matrix.cli, 'run', lambda _, status=status: status))
-            self.assertEqual(piece('run-x86_64'), {'commands.run': expected})
+            run = mock.Mock(return_value=status)
+            self.replace((matrix.cli, 'run', run))
+            self.assertEqual(piece('run-s390x'), {'commands.run-s390x': expected})
+            run.assert_called_once_with('s390x')
 
 
 class Examples(support.Case):

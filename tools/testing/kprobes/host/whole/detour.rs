@@ -158,7 +158,7 @@ unsafe impl Jumps for Arch {
         synchronize();
     }
 
-    fn detour_origin(_at: TextAddr, _pinned: &PreemptOff) -> Option<(TextAddr, usize)> {
+    fn detour_origin(_at: TextAddr, _no_preempt: &PreemptOff) -> Option<(TextAddr, usize)> {
         None
     }
 

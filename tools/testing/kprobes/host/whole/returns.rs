@@ -18,12 +18,12 @@ use kernel::{
 unsafe impl Returns for Arch {
     const KRETPROBE_BLACKLIST: &'static [&'static CStr] = &[c"__switch_to"];
 
-    fn cpu(_pinned: &PreemptOff) -> usize {
+    fn cpu(_no_preempt: &PreemptOff) -> usize {
         // SAFETY: Nothing else runs.
         unsafe { (&raw const bindings::cpu_number).read() as usize }
     }
 
-    fn rethooks(_pinned: &PreemptOff) -> *const bindings::llist_head {
+    fn rethooks(_no_preempt: &PreemptOff) -> *const bindings::llist_head {
         // SAFETY: Nothing else runs.
         let task = unsafe { (&raw const bindings::current_task).read() };
         // SAFETY: It is this task, which stays while it runs.
