@@ -88,12 +88,14 @@ void __kprobes rust_kprobes_jumped(const unsigned long *chain_word, struct pt_re
 	preempt_disable_notrace();
 	rust_kprobes_detour_hit(chain_word, regs);
 	preempt_enable_no_resched_notrace();
-	/* Not local_irq_restore(), which enables all if some are to be enabled. */
-	if (!raw_irqs_disabled_flags(regs->psw.mask))
-		trace_hardirqs_on();
-	__arch_local_irq_ssm(regs->psw.mask);
-	if (should_resched(0))
+	if (raw_irqs_disabled_flags(regs->psw.mask))
+		return;
+	trace_hardirqs_on();
+	if (should_resched(0)) {
+		/* Not local_irq_restore(), which enables all if some are to be enabled. */
+		__arch_local_irq_ssm(regs->psw.mask);
 		rust_kprobes_resched();
+	}
 }
 #endif
 

@@ -90,7 +90,7 @@ class Recorded(Machine):
                     [*(f'FAILED x86_64.c.{why}' for why in failure),
                      f'{passes} passed, {len(failure)} failed, 0 skipped'],
                     len(failure)))
-        # What follows a splat is told, as the console does not stay.
+        # The lines after a splat are printed, since a later boot replaces the console.
         self.assertIn(f'{_SPLATS[-1]}\nguest: done', self.said)
         self.assertIn(f'the whole console: {env.LOGS}/x86_64-c-test-kunit'
                       '.console', self.stderr.getvalue())
