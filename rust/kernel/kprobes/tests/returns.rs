@@ -257,8 +257,8 @@ mod cases {
         let here = ProcessContext::here()?;
         let place = Place::symbol(c"rust_kernel_kprobes_sleeps");
         let state = (Counted::new(&DROPPED), Both::new());
-        let many = (Counted::new(&DROPPED), Both::new());
-        let refused = ReturnProbe::<Sleeps>::register_for(&here, place, 1 << 26, many).err();
+        let seen = [const { Atomic::new(0) }; 7];
+        let refused = ReturnProbe::<Hands>::register_for(&here, place, 1 << 24, seen).err();
         assert_eq!(refused.map(|why| why.reason()), Some(Reason::NoMemory));
         let probe = ReturnProbe::<Sleeps>::register_for(&here, place, 1, state)?;
         let first = Sleeper::new()?;
