@@ -2,9 +2,12 @@
 
 //! Modules that come and go, and text that is freed while it has probes.
 //!
-//! No CPU runs text that is freed (a module's, or init text), so its breakpoints are not removed.
-//! The probes stay registered until their clients unregister them, but they are *gone*: never
-//! called or armed again. If new text at that address is probed, its point replaces the old one.
+//! The probes of freed text stay registered until their clients unregister them, but they are
+//! *gone*: never called or armed again. If new text at that address is probed, its point replaces
+//! the old one.
+//!
+//! The instructions of a module are restored before, as its asynchronous calls may run until all
+//! notifiers have returned. No CPU runs the kernel's init text any more, so that is not written.
 //!
 //! If freed memory of a module has a `struct kprobe` or the code of a handler, the client has
 //! forgotten to unregister the probe. The probe is unregistered here, whatever text it is on; C
@@ -66,6 +69,11 @@ pub(crate) struct ReturnProbeHooks {
 pub(crate) fn kill_module(freed: FreedMemory, hooks: &ReturnProbeHooks) {
     let mut retired = Retired::new();
     let mut registry = Registry::lock();
+    let mut change = registry.change();
+    let points = change.points;
+    change.disarm_text(|| points.iter().filter(|point| freed.has(point.at)));
+    // Unlocks the text: ftrace takes the lock itself.
+    drop(change);
     kill_points(&mut registry.change(), |at| freed.has(at));
     registry.images.forget(freed.module);
     if !freed.init_only {
@@ -100,7 +108,7 @@ fn kill_points(change: &mut Change<'_>, is_freed: impl Fn(TextAddr) -> bool) {
     let points = change.points.iter();
     for point in points.filter(|point| is_freed(point.at) && !point.gone.get()) {
         change.forget_jump(point);
-        // If ftrace refuses, its calls stay in the text, which no CPU runs any more.
+        // If ftrace refuses, its calls stay in the text until it is freed, and find no point.
         let _ = change.stop_ftrace(point, true);
         point.armed.set(Armed::No);
         point.gone.set(true);

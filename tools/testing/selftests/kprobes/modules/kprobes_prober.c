@@ -68,5 +68,38 @@ PROBER(named, "kprobes_target_named");
 PROBER(section, "kprobes_target_section");
 PROBER(init, "kprobes_target_init_text");
 
+static bool leaves;
+module_param(leaves, bool, 0600);
+
+/* Is called after kprobes' own notifier, when asynchronous calls may still run. */
+static int on_module(struct notifier_block *block, unsigned long state, void *data)
+{
+	const struct module *module = data;
+
+	if (!leaves || state != MODULE_STATE_GOING ||
+	    strcmp(module->name, "kprobes_target"))
+		return NOTIFY_DONE;
+	unregister_kprobe(&prober_untraced.kp);
+	/* The parameter that calls the function. */
+	return notifier_from_errno(module->kp->ops->set("1", module->kp));
+}
+
+static struct notifier_block modules = {
+	.notifier_call = on_module,
+	.priority = INT_MIN,
+};
+
+static int __init watch_modules(void)
+{
+	return register_module_notifier(&modules);
+}
+module_init(watch_modules);
+
+static void __exit unwatch_modules(void)
+{
+	unregister_module_notifier(&modules);
+}
+module_exit(unwatch_modules);
+
 MODULE_DESCRIPTION("Probes on another module");
 MODULE_LICENSE("GPL");

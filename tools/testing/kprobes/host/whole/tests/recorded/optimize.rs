@@ -450,7 +450,7 @@ fn no_jump_is_written_to_unloaded_text() {
     world::module_at(place);
     world.story();
     world::go(false);
-    world.has_told("lock unlock");
+    world.has_told("lock [ break-a sync tail-a sync mend-a sync ] unlock");
     modules::unload();
     text::come_again(place);
     allow(false);
