@@ -185,8 +185,7 @@ def _kernels(pattern: str) -> dict[str, str]:
 def fuzz() -> list[Result]:
     """The long form of what is random; what decoders counted is shown."""
     images = judges.images()
-    progress.say(f'{len(images)} images of kernels and modules'
-                 + ('' if images else ': make kernel builds some'))
+    progress.say(f'{len(images)} images of kernels and modules')
     counts: list[str] = []
     outcomes = _rust('fuzz', 6, ['differential::', 'ways::', '--skip', _BOOTED],
                      {'KPROBES_FUZZ': 'long',
@@ -196,7 +195,9 @@ def fuzz() -> list[Result]:
                       **_kernels('*')},
                      lambda text: counts.extend(filter(_COUNTED.match, [text])))
     progress.say('\n'.join(dict.fromkeys(counts)))
-    return outcomes
+    return outcomes + [
+        Result(f'fuzz.images.{arch}', 'skip', f'no built kernel to decode: make kernel ARCH={arch}')
+        for arch in env.SUPPORTED if not kernel.images('*', arch)]
 
 
 def booted(kernels: Iterable[Iterable[Path]]) -> list[Result]:

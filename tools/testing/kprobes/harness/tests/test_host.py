@@ -70,6 +70,12 @@ class Cargo(support.Case):
         self.assertEqual([*self.results('*e*ds')], ['host.reads', 'host.breaks'])
         self.assertEqual(self.command[self.command.index('--') + 1], 'ds')
 
+    def test_images_that_are_not_there_are_skipped(self) -> None:
+        self.write('work/build/arm-c-test/vmlinux', '')
+        reasons = {result.name: result.reason for result in host.fuzz()}
+        self.assertIn('make kernel ARCH=s390x', reasons['fuzz.images.s390x'])
+        self.assertNotIn('fuzz.images.arm', reasons)
+
 
 class Harness(support.Case):
     """What is read out of the output of unittest."""
