@@ -15,5 +15,7 @@ ARCH = Arch(
     rounds_title='Stopping all other CPUs (runs of stop_machine())',
     rounds={'register_100': 1, 'unregister_100': 3},
     most=(0.93, 0.8),
+    # All hits are judged but the data abort, 548 against C's 522: overhead.rst says why.
+    dearer=r'^floor$|^later_|^memory_|^(syncs_)?(un)?register_',
     minutes={'c': 18, 'rust': 18},
 )
