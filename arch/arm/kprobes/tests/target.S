@@ -85,6 +85,7 @@ FUNCTION clauses_refused
 	ret	lr
 REFUSED svc,	svc	#0
 REFUSED udf,	udf	#0
+REFUSED breakpoint, udf	#0x18
 REFUSED bkpt,	bkpt	#0
 REFUSED hvc,	hvc	#0
 REFUSED smc,	smc	#0

@@ -12,7 +12,7 @@
 extern const u8 clauses_svc[], clauses_udf[], clauses_bkpt[], clauses_hvc[];
 extern const u8 clauses_smc[], clauses_cps[], clauses_setend[], clauses_srs[];
 extern const u8 clauses_rfe[], clauses_spsr[], clauses_bxj[], clauses_movs[];
-extern const u8 clauses_ldm[];
+extern const u8 clauses_ldm[], clauses_breakpoint[];
 
 /* Functions of insn_target.S, and the instructions that are probed there. */
 typedef long insn_plain_fn(long value);
@@ -91,7 +91,7 @@ extern const u8 insn_msr_c_site[];
 	REFUSED_INSN(clauses_setend), REFUSED_INSN(clauses_srs),	\
 	REFUSED_INSN(clauses_rfe), REFUSED_INSN(clauses_spsr),		\
 	REFUSED_INSN(clauses_bxj), REFUSED_INSN(clauses_movs),		\
-	REFUSED_INSN(clauses_ldm),					\
+	REFUSED_INSN(clauses_ldm), REFUSED_INSN(clauses_breakpoint),	\
 }
 
 /* The status: at the last level of the page table, in the domain of the vectors. */
