@@ -391,8 +391,22 @@ bad_place() {
 		wrong "$(tail -n 1 $KPROBES/refused)"
 }
 
+# no_memory: the file says so when a registration lacks memory. Opening the parameter
+# allocates as well, so it is not known which allocation is to fail.
+no_memory() {
+	bad_place no_such_function -2 "the symbol is in neither" || return 1
+	for nth in $(seq 100); do
+		echo "$nth" >/proc/self/fail-nth
+		echo clauses_move 2>/dev/null >/sys/module/kprobes_clauses/parameters/try
+		echo 0 2>/dev/null >/proc/self/fail-nth
+		tail -n 1 $KPROBES/refused | grep -q "  -12  no memory is left: " && return 0
+	done
+	wrong "$(tail -n 1 $KPROBES/refused)"
+}
+
 if [ "$IMPL" = rust ] && [ -e $KPROBES/refused ]; then
 	suite clauses_reasons
+	[ ! -d $DEBUG/failslab ] || check R9_no_memory no_memory
 	check R1_10_trampoline bad_place arch_rethook_trampoline -22 \
 		"the function belongs to the handling of probes or traps"
 	! grep -q ' rust_kprobes_detour$' /proc/kallsyms ||
