@@ -7,6 +7,8 @@
 //! executed, capstone whether it uses PC. `KPROBES_FUZZ_COUNT` says how many random strings there
 //! are. [`EXPLAINED`] and [`PC_EXPLAINED`] have all differences, with their reasons.
 
+mod forms;
+
 use super::*;
 use crate::arm::{
     emulate::Regs,
