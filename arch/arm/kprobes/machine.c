@@ -61,9 +61,10 @@ NOKPROBE_SYMBOL(preempt_schedule_notrace);
 /*
  * Called by do_undefinstr() for an undefined instruction in SVC mode, with
  * interrupts off. RCU may not watch an idle CPU. It watches during the hit, so a
- * grace period waits for hits, and handlers may use RCU.
+ * grace period waits for hits, and handlers may use RCU. GCC would leave the atomic
+ * operations of RCU's in functions of their own, which could be probed.
  */
-bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
+bool __kprobes __flatten kprobe_undefinstr(struct pt_regs *regs)
 {
 	bool rcu = warn_rcu_enter();
 	bool ours = rust_kprobes_undefined(regs);

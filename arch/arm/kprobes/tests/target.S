@@ -78,18 +78,18 @@ LABEL clauses_\name
 	\insn
 .endm
 
-/* Instructions that are refused, never reached. */
+/* Instructions that are refused, never reached. GNU as would lose a space before a #. */
 	.arch_extension virt
 	.arch_extension sec
 FUNCTION clauses_refused
 	ret	lr
-REFUSED svc,	svc	#0
-REFUSED udf,	udf	#0
-REFUSED breakpoint, udf	#0x18
-REFUSED bkpt,	bkpt	#0
-REFUSED hvc,	hvc	#0
-REFUSED smc,	smc	#0
-REFUSED cps,	cps	#31
+REFUSED svc,	svc	0
+REFUSED udf,	udf	0
+REFUSED breakpoint, udf	0x18
+REFUSED bkpt,	bkpt	0
+REFUSED hvc,	hvc	0
+REFUSED smc,	smc	0
+REFUSED cps,	cps	31
 REFUSED setend,	setend	be
 REFUSED srs,	srsdb	sp!, #19
 REFUSED rfe,	rfeia	sp!

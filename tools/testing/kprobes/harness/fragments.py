@@ -98,7 +98,7 @@ def write(tree: Path, obj: Path, arch: str, impl: str, flavour: str,
     paths, seed = chosen(arch, impl, flavour), flavour.removeprefix(RANDOM)
     options: list[str] = []
     bases: tuple[str, ...] = ()
-    if compiler(flavour) == 'gcc':
+    if compiler(flavour) == 'gcc' and arches.of(arch).defconfig:
         bases = (arches.of(arch).defconfig,)
     elif seed == flavour:
         options, bases = ['-n'], _TINY

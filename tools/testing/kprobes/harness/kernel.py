@@ -62,6 +62,9 @@ def make_command(arch: str, obj: Path, tree: Path, flavour: str = '') -> list[st
     compiler = fragments.compiler(flavour)
     if compiler == 'clang':
         command.append('LLVM=1')
+    elif cross := arches.of(arch).cross:
+        command.append(f'CROSS_COMPILE={cross}')
+        compiler = cross + compiler
     if shutil.which('ccache'):
         command.append(f'CC=ccache {compiler}')
     return [str(word) for word in command]

@@ -90,7 +90,10 @@ class Arch:
     share: str = 'virtio-9p'    # QEMU's device that shares a folder
     thread: str = 'single'      # of QEMU's: for all CPUs, or for each
     thumb: bool = False     # may a function be Thumb code?
-    defconfig: str = ''     # the kernel's, below the fragments of flavours with GCC
+    # For flavours with GCC: the kernel's configuration below the fragments, if not
+    # the tiny ones, and the prefix of the compiler.
+    defconfig: str = ''
+    cross: str = ''
     # Modules of the kernel's own that tests load.
     shipped: tuple[str, ...] = ()
     # Programs below the first folder of our test modules.

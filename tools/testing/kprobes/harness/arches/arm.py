@@ -13,14 +13,14 @@ ARCH = Arch(
     name='arm', kernel='arm', folder='arm', option='ARM', elf=40, debian='armhf',
     target='zImage', image='arch/arm/boot/zImage',
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
-    cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
+    cross='arm-linux-gnueabihf-', cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
     share='virtio-9p-device', thumb=True,
     oops={'fault': 'Unable to handle kernel paging request', 'bug': 'kernel BUG at',
           'at': 'PC is at ', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'}, crashes=('rust',),
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (
-        'thumb2', 'voluntary', 'lpae', 'framepointer')),
+        'thumb2', 'voluntary', 'lpae', 'framepointer', 'gcc')),
             Piece('up', flavour='up', extra=('-smp', '1')),
             PREEMPT_RT, *STORMS, STORM_2,
             Piece('storm-thumb2', 'storm', 'thumb2', seconds=600)),
