@@ -3,15 +3,17 @@
  * Instructions of arm that kprobes treats in a way of its own, and what C gets
  * wrong there. See insn_target.S for the instructions.
  */
+#include <linux/ctype.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
-#include "step.h"
+#include "fault.h"
 
 asmlinkage long insn_exclusive(long *value);
 asmlinkage long insn_call(long value);
 asmlinkage long insn_literal(long value);
+asmlinkage void insn_store_to(const unsigned char *to);
 
 #define INSN(function)	{ #function, insn_##function, insn_##function##_site }
 
@@ -280,6 +282,26 @@ static void H6_handlers_of_idle_code_may_use_rcu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, unwatched);
 }
 
+#ifdef CONFIG_RUST_KPROBES
+static int return_from_fault(struct kprobe *kp, struct pt_regs *regs, int status)
+{
+	clauses_note_fault(kp, regs, status);
+	instruction_pointer_set(regs, regs->ARM_lr);
+	return 1;
+}
+
+/* What nobody may write is sections, in the first level of the page table. */
+static void H9_fault_handler_for_a_write_to_sections(struct kunit *test)
+{
+	clauses_told.times = 0;
+	PROBE_IN(probe, insn_store_to_site, AFTER, .fault_handler = return_from_fault);
+	insn_store_to(_ctype);
+	KUNIT_EXPECT_EQ(test, clauses_told.times, 1);
+	KUNIT_EXPECT_EQ(test, clauses_told.ip, (unsigned long)insn_store_to_site);
+	EXPECT_HITS(probe, 1, 0);
+}
+#endif
+
 /* How often all CPUs are stopped for new text. */
 static void R9_all_of_a_batch_are_armed_at_once(struct kunit *test)
 {
@@ -307,6 +329,9 @@ static struct kunit_case insn_cases[] = {
 	KUNIT_CASE(R1_13_literals_are_refused_behind_others),
 #if defined(CONFIG_RUST_KPROBES) && defined(CONFIG_PREEMPTION)
 	KUNIT_CASE(U8_the_scheduler_is_refused),
+#endif
+#ifdef CONFIG_RUST_KPROBES
+	KUNIT_CASE(H9_fault_handler_for_a_write_to_sections),
 #endif
 	KUNIT_CASE(M2_pointers_lead_to_instructions),
 	KUNIT_CASE(K4_registers_of_a_return_are_whole),

@@ -42,6 +42,12 @@ LABEL insn_mrc_site
 	add	r0, r0, r1
 END insn_mrc
 
+/* void insn_store_to(const unsigned char *to): nobody expects it to fault. */
+FUNCTION insn_store_to
+LABEL insn_store_to_site
+	strb	r1, [r0]
+END insn_store_to
+
 /* PC is eight bytes ahead, or four; then the code there is A32. */
 	.balign	4
 FUNCTION insn_bx_pc

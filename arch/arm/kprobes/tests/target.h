@@ -29,7 +29,7 @@ extern const u8 insn_condition_site[], insn_banked_site[];
 typedef void insn_mask_fn(u32 *psr);
 insn_mask_fn insn_mrs, insn_cpsid, insn_cpsie, insn_msr_c;
 extern const u8 insn_mrs_site[], insn_cpsid_site[], insn_cpsie_site[];
-extern const u8 insn_msr_c_site[];
+extern const u8 insn_msr_c_site[], insn_store_to_site[];
 
 #define MOVE_BYTES	4
 #define ROW_STRIDE	128
