@@ -88,6 +88,9 @@ CRASHES = (
            'rethook: rethook: Return address not found! '
            'Maybe there is a bug in the kernel', '{bug}'),
           WARNING, most=1),
+    Crash('H11_nobodys_breakpoint',
+          ('nobodys: goes', 'undefined instruction', '{at}kprobes_nobodys_breakpoint+0x0/'),
+          of_arch=True, of_c=False),
     # Upstream's test of the unwinder, but for its cases 12 to 19: what an interrupt
     # finds ends well or not as it comes, with C, too. It allocates memory there.
     Crash('unwinder', tuple(f'  ok {case} UWM_' for case in (*range(1, 12), *range(20, 40))),

@@ -46,6 +46,10 @@ K5_lost_way() {
 		rmmod kprobes_crash
 }
 
+H11_nobodys_breakpoint() {
+	load kprobes_crash how=nobodys && rmmod kprobes_crash
+}
+
 unwinder() {
 	load test_unwind
 }

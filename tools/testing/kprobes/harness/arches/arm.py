@@ -13,11 +13,12 @@ ARCH = Arch(
     name='arm', kernel='arm', folder='arm', option='ARM', elf=40, debian='armhf',
     target='zImage', image='arch/arm/boot/zImage',
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
-    cross='arm-linux-gnueabihf-', cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
+    cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
-    share='virtio-9p-device', thumb=True,
+    share='virtio-9p-device', thumb=True, cross='arm-linux-gnueabihf-',
     oops={'fault': 'Unable to handle kernel paging request', 'bug': 'kernel BUG at',
           'at': 'PC is at ', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'}, crashes=('rust',),
+    crash_tests=('H11_nobodys_breakpoint',),
     # The kernel itself is Thumb code; C does not know NOKPROBE functions of modules.
     pieces=(Piece('thumb2', 'kunit', 'thumb2', 'c'), *(Piece(name, flavour=name) for name in (
         'thumb2', 'voluntary', 'lpae', 'framepointer', 'gcc')),

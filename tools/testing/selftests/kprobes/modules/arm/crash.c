@@ -31,4 +31,18 @@ FUNCTION("kprobes_lost_way_return_to",
 	 "	mov lr, r0\n"
 	 "	bx lr\n");
 
-const struct how arch_hows[] = { {} };
+FUNCTION("kprobes_nobodys_breakpoint",
+	 "	udf #0x18\n"
+	 "	bx lr\n");
+
+asmlinkage void kprobes_nobodys_breakpoint(void);
+
+/* A breakpoint as kprobes', but of nobody: C runs it for ever. */
+static int nobodys(void)
+{
+	pr_info("nobodys: goes\n");
+	kprobes_nobodys_breakpoint();
+	return 0;
+}
+
+const struct how arch_hows[] = { HOW(nobodys), {} };
