@@ -5,43 +5,25 @@
 
 use super::Arch;
 use crate::{
-    contract::{
-        ForEachPoint,
-        Jumps,
-        ReadText, //
-    },
+    contract::{ForEachPoint, Jumps, ReadText},
     hit::jump,
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        no_jump::{
-            NoJump,
-            NoJumpReason, //
-        },
+        addr::{TextAddr, TextRange},
+        no_jump::{NoJump, NoJumpReason},
         symbol::SplitGroup,
-        text_metadata::TextMetadata, //
+        text_metadata::TextMetadata,
     },
     sys::{
-        preempt::{
-            self,
-            PreemptOff, //
-        },
+        preempt::{self, PreemptOff},
         probe::Chain,
-        text::Lock, //
+        text::Lock,
     },
 };
 use kernel::{
-    bindings,
-    events,
-    faults::{
-        self,
-        Obstacle, //
-    },
+    bindings, events,
+    faults::{self, Obstacle},
     prelude::*,
-    rcu_tasks,
-    text, //
+    rcu_tasks, text,
 };
 
 const LEN: usize = 5;

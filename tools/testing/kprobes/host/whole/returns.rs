@@ -4,15 +4,9 @@
 // its CPU is read from the kernel's variables; the rest is the same.
 
 use super::Arch;
-use crate::{
-    contract::Returns,
-    sys::preempt::PreemptOff, //
-};
+use crate::{contract::Returns, sys::preempt::PreemptOff};
 use core::ffi::CStr;
-use kernel::{
-    bindings,
-    tasks, //
-};
+use kernel::{bindings, tasks};
 
 // SAFETY: There is one CPU, which stays in its task until a test says otherwise.
 unsafe impl Returns for Arch {

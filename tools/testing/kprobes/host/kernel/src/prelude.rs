@@ -3,25 +3,12 @@
 //! What everybody imports.
 
 pub use crate::{
-    alloc::{
-        KBox,
-        KVVec,
-        KVec,
-        GFP_KERNEL, //
-    },
+    alloc::{KBox, KVVec, KVec, GFP_KERNEL},
     error::*,
-    pr_err,
-    pr_info,
-    pr_warn,
-    str::CStrExt, //
+    pr_err, pr_info, pr_warn,
+    str::CStrExt,
 };
-pub use core::ffi::{
-    c_int,
-    c_long,
-    c_uint,
-    c_void,
-    CStr, //
-};
+pub use core::ffi::{c_int, c_long, c_uint, c_void, CStr};
 pub use macros::export;
 
 /// Types of which zeroes are a value.

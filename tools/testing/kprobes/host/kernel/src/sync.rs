@@ -25,10 +25,7 @@ impl<T> SetOnce<T> {
 pub mod rcu {
     use crate::{
         alloc,
-        events::{
-            self,
-            Event, //
-        }, //
+        events::{self, Event},
     };
 
     pub struct Guard(());

@@ -2,11 +2,7 @@
 
 //! Small types.
 
-use core::{
-    cell::UnsafeCell,
-    marker::PhantomData,
-    mem::MaybeUninit, //
-};
+use core::{cell::UnsafeCell, marker::PhantomData, mem::MaybeUninit};
 
 /// Makes what has it stay with its task.
 pub type NotThreadSafe = PhantomData<*mut ()>;

@@ -11,10 +11,7 @@
 
 use crate::{
     loom_kit::*,
-    sys::flags::{
-        Armed,
-        AtomicArmed, //
-    },
+    sys::flags::{Armed, AtomicArmed},
 };
 
 struct World {

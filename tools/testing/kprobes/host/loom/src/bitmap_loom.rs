@@ -10,12 +10,8 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    bitmap::{
-        self,
-        Bitmap,
-        Ticket, //
-    },
-    loom_kit::*, //
+    bitmap::{self, Bitmap, Ticket},
+    loom_kit::*,
 };
 
 /// A block, and a cell for each of its instances.

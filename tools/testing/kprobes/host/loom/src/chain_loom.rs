@@ -11,17 +11,8 @@
 
 use crate::{
     loom_kit::*,
-    memory::{
-        KBox,
-        GFP_KERNEL, //
-    },
-    sys::probe::{
-        Chain,
-        ChainIter,
-        Flag,
-        Probe,
-        Summary, //
-    },
+    memory::{KBox, GFP_KERNEL},
+    sys::probe::{Chain, ChainIter, Flag, Probe, Summary},
 };
 
 const PROBES: usize = 4;

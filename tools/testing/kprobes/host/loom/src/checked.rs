@@ -14,19 +14,12 @@
 
 use crate::memory;
 use core::{
-    cell::{
-        Cell,
-        RefCell, //
-    },
+    cell::{Cell, RefCell},
     panic::Location,
-    sync::atomic, //
+    sync::atomic,
 };
 use loom::sync::atomic as model;
-use std::{
-    fs,
-    rc::Rc,
-    vec::Vec, //
-};
+use std::{fs, rc::Rc, vec::Vec};
 
 pub(crate) use core::sync::atomic::Ordering;
 

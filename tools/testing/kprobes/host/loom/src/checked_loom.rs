@@ -5,11 +5,7 @@
 
 use crate::{
     loom_kit::*,
-    sys::flags::{
-        Armed,
-        AtomicArmed, //
-        Flags,
-    },
+    sys::flags::{Armed, AtomicArmed, Flags},
 };
 
 /// Data, and a flag that says that it is there.

@@ -9,15 +9,9 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    bitmap::{
-        self,
-        Bitmap, //
-    },
-    growth::{
-        Lost,
-        Totals, //
-    },
-    loom_kit::*, //
+    bitmap::{self, Bitmap},
+    growth::{Lost, Totals},
+    loom_kit::*,
 };
 
 struct Block {

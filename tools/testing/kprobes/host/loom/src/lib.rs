@@ -49,12 +49,8 @@ mod bindings {
 // And of both crates' preludes.
 mod prelude {
     pub(crate) use crate::{
-        memory::{
-            KBox,
-            KVVec,
-            GFP_KERNEL, //
-        },
-        words::*, //
+        memory::{KBox, KVVec, GFP_KERNEL},
+        words::*,
     };
 }
 mod sync {

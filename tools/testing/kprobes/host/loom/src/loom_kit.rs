@@ -5,14 +5,8 @@
 #![allow(unused_imports, unused_macros)]
 
 pub(crate) use crate::{
-    checked::{
-        self,
-        in_model, //
-    },
-    memory::{
-        self,
-        PreemptOff, //
-    },
+    checked::{self, in_model},
+    memory::{self, PreemptOff},
     model::addr::TextAddr,
 };
 pub(crate) use core::ptr;
@@ -22,28 +16,16 @@ pub(crate) use loom::{
     sync::{
         atomic::{
             AtomicBool, AtomicU8, AtomicUsize,
-            Ordering::{
-                AcqRel,
-                Acquire,
-                Relaxed,
-                Release, //
-            },
+            Ordering::{AcqRel, Acquire, Relaxed, Release},
         },
-        Condvar,
-        Mutex, //
+        Condvar, Mutex,
     },
-    thread, //
+    thread,
 };
 pub(crate) use std::{
-    cell::{
-        Cell,
-        RefCell, //
-    },
-    sync::{
-        Arc,
-        OnceLock, //
-    },
-    vec::Vec, //
+    cell::{Cell, RefCell},
+    sync::{Arc, OnceLock},
+    vec::Vec,
 };
 
 /// Memory that one thread at a time may have, or several may look at, while it is there.

@@ -11,31 +11,14 @@
 //! RCU is a count of the readers. A grace period is over when the count is seen at zero, with the
 //! order between the two that RCU gives.
 
-use crate::loom_kit::{
-    in_model,
-    is_weak,
-    thread,
-    Readers,
-    Reading,
-    Watched, //
-};
+use crate::loom_kit::{in_model, is_weak, thread, Readers, Reading, Watched};
 use core::{
     alloc::Layout,
-    cell::{
-        Cell,
-        RefCell, //
-    },
+    cell::{Cell, RefCell},
     ffi::c_void,
-    ops::{
-        Deref,
-        DerefMut, //
-    },
+    ops::{Deref, DerefMut},
 };
-use std::{
-    collections::BTreeMap,
-    rc::Rc,
-    vec::Vec, //
-};
+use std::{collections::BTreeMap, rc::Rc, vec::Vec};
 
 /// An allocation, and its cell if it was made in a model.
 struct Region {

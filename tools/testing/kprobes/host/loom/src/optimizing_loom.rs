@@ -17,11 +17,7 @@
 use crate::{
     loom_kit::*,
     model::opt_state::State,
-    queue::{
-        Node,
-        Nodes,
-        Queue, //
-    },
+    queue::{Node, Nodes, Queue},
 };
 
 const AT: TextAddr = TextAddr::new(1);

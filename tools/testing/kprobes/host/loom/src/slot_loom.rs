@@ -12,10 +12,7 @@
 //!
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
-use crate::{
-    bits::Bits,
-    loom_kit::*, //
-};
+use crate::{bits::Bits, loom_kit::*};
 
 const SLOTS: usize = 3;
 

@@ -14,12 +14,9 @@
 //! One thing at a time is weakened, to prove that each model can fail at all.
 
 use crate::{
-    bitmap::{
-        Bitmap,
-        Ticket, //
-    },
+    bitmap::{Bitmap, Ticket},
     loom_kit::*,
-    stage::PoolStage, //
+    stage::PoolStage,
 };
 
 /// Calls that there is room for.

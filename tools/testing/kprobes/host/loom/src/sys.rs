@@ -6,11 +6,7 @@
 #[path = "../../../../../../rust/kprobes/sys/flags.rs"]
 pub(crate) mod flags;
 pub(crate) mod prelude {
-    pub(crate) use crate::{
-        bindings,
-        memory::PreemptOff,
-        prelude::*, //
-    };
+    pub(crate) use crate::{bindings, memory::PreemptOff, prelude::*};
 }
 #[cfg(loom)]
 pub(crate) mod probe;

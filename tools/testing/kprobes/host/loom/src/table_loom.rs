@@ -10,13 +10,7 @@
 
 use crate::{
     loom_kit::*,
-    table::{
-        hash,
-        Entry,
-        Retired,
-        Table,
-        Writer, //
-    },
+    table::{hash, Entry, Retired, Table, Writer},
 };
 
 type Change = fn(&mut Writer<usize>, &[TextAddr; 4], &AtomicBool);

@@ -6,12 +6,7 @@
 use crate::{
     loom_kit::*,
     model::refusal::Refusal,
-    table::{
-        Entry,
-        Retired,
-        Table,
-        Writer, //
-    },
+    table::{Entry, Retired, Table, Writer},
 };
 use std::collections::BTreeMap;
 

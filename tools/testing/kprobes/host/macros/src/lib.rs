@@ -4,10 +4,7 @@
 //!
 //! Apart from it, since the compiler runs attributes and links the rest.
 
-use proc_macro::{
-    TokenStream,
-    TokenTree, //
-};
+use proc_macro::{TokenStream, TokenTree};
 
 /// What C calls by its name. That the signature is C's is what the kernel's own build checks.
 #[proc_macro_attribute]

@@ -12,11 +12,8 @@ mod forms;
 use super::*;
 use crate::arm::{
     emulate::Regs,
-    insn::{
-        Exec,
-        Insn, //
-    },
-    State, //
+    insn::{Exec, Insn},
+    State,
 };
 
 /// Where every instruction stands.

@@ -7,10 +7,7 @@
 use super::*;
 use crate::x86::{
     flow::Flow,
-    insn::{
-        Insn,
-        ModRm, //
-    }, //
+    insn::{Insn, ModRm},
 };
 
 pub(super) struct Iced;

@@ -26,47 +26,24 @@ mod report;
 mod s390;
 
 use crate::{
-    model::{
-        addr::TextAddr,
-        refusal::Refusal, //
-    },
+    model::{addr::TextAddr, refusal::Refusal},
     ways::random::Random,
     x86::{
         decode::decode,
-        insn::{
-            Opcode,
-            MAX_INSN, //
-        }, //
+        insn::{Opcode, MAX_INSN},
     },
 };
 use bytes::Shape;
 use corpus::Text;
-use iced_x86::{
-    Code,
-    Decoder,
-    DecoderOptions,
-    FlowControl,
-    Instruction,
-    Mnemonic,
-    OpKind, //
-};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use judge::Judge;
 use library::Library;
 use report::Report;
 use std::{
-    collections::{
-        BTreeMap,
-        BTreeSet, //
-    },
+    collections::{BTreeMap, BTreeSet},
     env,
-    ffi::{
-        c_char,
-        c_int,
-        c_void,
-        CStr,
-        CString, //
-    },
-    fs, //
+    ffi::{c_char, c_int, c_void, CStr, CString},
+    fs,
 };
 
 /// Where every instruction stands: high, as kernel text does, so that distances wrap as there.

@@ -7,11 +7,7 @@
 //! branch. [`ONLY_LLVM`] and [`ONLY_OURS`] have all differences, with their reasons.
 
 use super::*;
-use crate::s390::{
-    branch::Regs,
-    classify::Exec,
-    insn::Insn, //
-};
+use crate::s390::{branch::Regs, classify::Exec, insn::Insn};
 
 /// The third to fifth byte: nothing, two registers, numbers of both signs.
 const PATTERNS: [[u8; 3]; 4] = [[0; 3], [0, 0x48, 0], [0x12, 0x34, 0x56], [0xe8, 0xf7, 0x9a]];

@@ -8,20 +8,10 @@
 //! together what has the same answer. Names are iced's.
 
 use super::{
-    forms::{
-        alike,
-        ask,
-        forms,
-        lines,
-        Line,
-        PREFIXES, //
-    },
-    *, //
+    forms::{alike, ask, forms, lines, Line, PREFIXES},
+    *,
 };
-use std::{
-    fmt::Write,
-    ops::Range, //
-};
+use std::{fmt::Write, ops::Range};
 
 const PAGE: &str = "../../../../../Documentation/trace/rust-kprobes/x86-instructions.rst";
 const REASONS: &str = include_str!("../../../../../../rust/kprobes/model/refusal.rs");

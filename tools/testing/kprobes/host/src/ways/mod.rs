@@ -20,62 +20,31 @@ mod unrun;
 
 use crate::{
     model::{
-        addr::{
-            TextAddr,
-            TextRange, //
-        },
-        refusal::Refusal, //
+        addr::{TextAddr, TextRange},
+        refusal::Refusal,
     },
     x86::{
         boundary,
-        classify::{
-            classify,
-            Exec, //
-        },
+        classify::{classify, Exec},
         decode::decode,
-        emulate::{
-            emulate,
-            Op, //
-        },
-        insn::{
-            Insn,
-            Opcode,
-            MAX_INSN, //
-        },
+        emulate::{emulate, Op},
+        insn::{Insn, Opcode, MAX_INSN},
         regs::Regs,
-        relocate, //
+        relocate,
     },
 };
 use iced_x86::{
-    Code,
-    Decoder,
-    DecoderOptions,
-    EncodingKind,
-    FlowControl,
-    Instruction,
-    Mnemonic,
-    OpKind,
-    Register,
-    RflagsBits, //
+    Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind,
+    Register, RflagsBits,
 };
-use machine::{
-    word,
-    Machine, //
-};
-use random::{
-    runs,
-    Random,
-    RandomCode, //
-};
+use machine::{word, Machine};
+use random::{runs, Random, RandomCode};
 use std::{
-    collections::{
-        BTreeMap,
-        BTreeSet, //
-    },
+    collections::{BTreeMap, BTreeSet},
     env,
     ffi::CString,
     fs,
-    path::Path, //
+    path::Path,
 };
 
 /// Where instructions stand: high, as kernel text does, so that distances wrap as there.

@@ -5,11 +5,7 @@
 #[path = "../../../../../../../rust/kprobes/sys/probe/chain.rs"]
 mod chain;
 
-pub(crate) use chain::{
-    Chain,
-    ChainIter,
-    Summary, //
-};
+pub(crate) use chain::{Chain, ChainIter, Summary};
 
 use crate::sys::flags::Flags;
 

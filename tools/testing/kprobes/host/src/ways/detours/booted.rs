@@ -15,17 +15,11 @@
 use super::*;
 use crate::{
     model::symbol::FunctionKind,
-    x86::{
-        classify::Exec,
-        restrict::call_check_trap, //
-    },
+    x86::{classify::Exec, restrict::call_check_trap},
 };
 use std::{
     fs::File,
-    io::{
-        BufWriter,
-        Write, //
-    }, //
+    io::{BufWriter, Write},
 };
 
 fn refused(why: &str) -> String {

@@ -10,13 +10,10 @@
 use super::*;
 use crate::{
     model::{
-        no_jump::{
-            NoJump,
-            NoJumpReason, //
-        },
-        symbol::SplitGroup, //
+        no_jump::{NoJump, NoJumpReason},
+        symbol::SplitGroup,
     },
-    x86::branch_targets::Thunks, //
+    x86::branch_targets::Thunks,
 };
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.

@@ -17,32 +17,17 @@ mod stated;
 use super::*;
 use crate::{
     model::{
-        no_jump::{
-            NoJump,
-            NoJumpReason, //
-        },
+        no_jump::{NoJump, NoJumpReason},
         symbol,
-        text_metadata::TextMetadata, //
+        text_metadata::TextMetadata,
     },
     x86::{
-        branch_targets::{
-            self,
-            Branch,
-            Indirect, //
-        },
-        layout::{
-            DetourWriter,
-            InsnMap,
-            Origin,
-            COPIED, //
-        },
-        region::Region, //
+        branch_targets::{self, Branch, Indirect},
+        layout::{DetourWriter, InsnMap, Origin, COPIED},
+        region::Region,
     },
 };
-use image::{
-    images,
-    Image, //
-};
+use image::{images, Image};
 
 /// Where copies are put: as far from most of the text as a module may be.
 const THERE: TextAddr = TextAddr::new(0xffff_ffff_c000_0000);

@@ -5,10 +5,7 @@
 use super::*;
 use crate::{
     model::text_metadata::Alone,
-    x86::{
-        classify::Exec,
-        flow::Flow, //
-    },
+    x86::{classify::Exec, flow::Flow},
 };
 
 const SHORT: usize = 40_000;

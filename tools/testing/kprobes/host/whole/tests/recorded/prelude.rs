@@ -4,53 +4,25 @@
 
 pub(crate) use crate::{
     c,
-    client::{
-        self,
-        Client, //
-    },
-    cpu::{
-        self,
-        Lost,
-        JUMP,
-        MOVE,
-        STEPPED, //
-    },
+    client::{self, Client},
+    cpu::{self, Lost, JUMP, MOVE, STEPPED},
     files, optimize, stepping,
-    world::{
-        self,
-        World, //
-    },
+    world::{self, World},
 };
 pub(crate) use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
+    cell::{Cell, UnsafeCell},
     ops::Range,
     ptr::NonNull,
-    sync::atomic::{
-        Ordering::Relaxed,
-        *, //
-    }, //
+    sync::atomic::{Ordering::Relaxed, *},
 };
 pub(crate) use kernel::{
     bindings::*,
-    events::{
-        Event,
-        Lock, //
-    },
-    faults::{
-        Call,
-        Obstacle, //
-    },
+    events::{Event, Lock},
+    faults::{Call, Obstacle},
     modules::Layout,
     perf::Record,
     prelude::*,
     tasks::Task,
-    *, //
+    *,
 };
-pub(crate) use std::sync::{
-    Mutex,
-    MutexGuard,
-    Once, //
-};
+pub(crate) use std::sync::{Mutex, MutexGuard, Once};

@@ -7,14 +7,7 @@
 //! locks memory, and where. CPUs that have a block each must not lock the same memory.
 
 use super::*;
-use iced_x86::{
-    Decoder,
-    DecoderOptions,
-    Instruction,
-    Mnemonic,
-    OpKind,
-    Register, //
-};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use std::collections::BTreeSet;
 
 /// Bytes that CPUs hand on together.
