@@ -295,18 +295,13 @@ fn each(set: &str, look: &mut dyn FnMut(State, [u8; 4])) {
 
 /// LLVM for a set: as CPUs of ARMv7 and of ARMv8 have it.
 fn llvms(set: &str) -> Vec<llvm::Llvm> {
-    let cpus = match set {
-        "a32" => [
-            (c"armv7a-linux", c"cortex-a15"),
-            (c"armv8a-linux", c"cortex-a72"),
-        ],
-        _ => [
-            (c"thumbv7a-linux", c"cortex-a15"),
-            (c"thumbv8a-linux", c"cortex-a72"),
-        ],
+    let triples = match set {
+        "a32" => [c"armv7a-linux", c"armv8a-linux"],
+        _ => [c"thumbv7a-linux", c"thumbv8a-linux"],
     };
+    let cpus = triples.into_iter().zip([c"cortex-a15", c"cortex-a72"]);
     let open = |(triple, cpu)| llvm::Llvm::open_for("ARM", triple, cpu);
-    cpus.into_iter().filter_map(open).collect()
+    cpus.filter_map(open).collect()
 }
 
 /// LLVM's length of an instruction and its words. IT changes the words of what follows.
@@ -355,10 +350,8 @@ fn length_and_class_agree_with_llvm() {
             };
             let words = Words::of(&said, state, bytes);
             let theirs = theirs(&words, set == "t16");
-            assert!(
-                len == their_len || ours == Class::Invalid,
-                "{bytes:02x?} {said}"
-            );
+            let agrees = len == their_len || ours == Class::Invalid;
+            assert!(agrees, "{bytes:02x?} {said}");
             report.valid(ours == theirs);
             if ours != theirs {
                 differs(&mut report, EXPLAINED, (&words, ours, theirs), bytes);
@@ -428,11 +421,8 @@ fn targets_and_literals_agree_with_llvm() {
                 _ => return,
             };
             // AT is aligned, so PC is.
-            assert_eq!(
-                place,
-                pc.checked_add_signed(distance),
-                "{bytes:02x?} {said}"
-            );
+            let expected = pc.checked_add_signed(distance);
+            assert_eq!(place, expected, "{bytes:02x?} {said}");
             *seen.entry(words.name.to_string()).or_default() += 1;
         });
         println!("arm {set} targets: {seen:?}");

@@ -125,15 +125,10 @@ impl Builder {
 
 /// ModRM and what follows it: each reg field with each kind of addressing.
 fn patterns(long: bool) -> Vec<(u8, u8)> {
-    let rms: &[u8] = if long {
-        &[0, 1, 2, 3, 4, 5, 6, 7]
-    } else {
-        &[0, 4, 5]
-    };
     let mut found = Vec::new();
     for mode in 0..4u8 {
         for reg in 0..8u8 {
-            for &rm in rms {
+            for rm in (0..8u8).filter(|rm| long || [0, 4, 5].contains(rm)) {
                 let modrm = mode << 6 | reg << 3 | rm;
                 found.push((modrm, 0x25));
                 if rm == 4 && mode == 0 {
@@ -197,11 +192,8 @@ fn vex(patterns: &[(u8, u8)], long: bool, look: &mut impl FnMut(&Text)) {
 
 fn evex(patterns: &[(u8, u8)], long: bool, look: &mut impl FnMut(&Text)) {
     let long_lasts = [0x08, 0x28, 0x48, 0x18, 0x09, 0x29, 0x49, 0x0c, 0x1c, 0xc9];
-    let lasts = if long {
-        &long_lasts[..]
-    } else {
-        &[0x08, 0x49][..]
-    };
+    let short_lasts = [0x08, 0x49];
+    let lasts = if long { &long_lasts[..] } else { &short_lasts };
     for opcode in 0..=255u8 {
         for map in 0..8 {
             for fields in 0..8u8 {

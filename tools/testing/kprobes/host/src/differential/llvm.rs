@@ -48,18 +48,9 @@ impl Llvm {
         let create = unsafe { library.function::<Create>(c"LLVMCreateDisasmCPU") };
         // SAFETY: As above.
         let disassemble = unsafe { library.function::<Disassemble>(c"LLVMDisasmInstruction") };
-        let (none, nobody) = (ptr::null_mut(), ptr::null_mut());
+        let (name, cpu, none) = (triple.as_ptr(), cpu.as_ptr(), ptr::null_mut());
         // SAFETY: Two strings; the callbacks and their data may be missing.
-        let context = unsafe {
-            create(
-                triple.as_ptr(),
-                cpu.as_ptr(),
-                none,
-                0,
-                nobody,
-                ptr::null_mut(),
-            )
-        };
+        let context = unsafe { create(name, cpu, none, 0, none, none) };
         assert!(!context.is_null(), "LLVM without {triple:?}");
         Some(Self {
             context,

@@ -94,10 +94,8 @@ fn decode_never_panics() {
                 assert_eq!(sib, text[end], "{text:02x?}");
             }
             if let Some(modrm) = insn.modrm {
-                assert_eq!(
-                    (modrm.reg(), modrm.rm()),
-                    (text[end - 1] >> 3 & 7, text[end - 1] & 7)
-                );
+                let byte = text[end - 1];
+                assert_eq!((modrm.reg(), modrm.rm()), (byte >> 3 & 7, byte & 7));
             }
             insn.target(TextAddr::new(AT));
         }
@@ -187,11 +185,8 @@ fn entries_are_known_to_a_judge() {
         println!("  only ours: {text:02x?}");
         count += 1;
     }
-    println!(
-        "entries: {} of ours, {} known to a judge",
-        ours.len(),
-        theirs.len()
-    );
+    let (ours, known) = (ours.len(), theirs.len());
+    println!("entries: {ours} of ours, {known} known to a judge");
     assert_eq!(count, 0);
 }
 
@@ -237,13 +232,9 @@ fn branch_target_agrees() {
         let target = insn.target(TextAddr::new(AT)).map(TextAddr::get);
         report.valid(target.is_some());
         assert_eq!(target, iced::target(&theirs), "{text:02x?}");
-        assert!(
-            iced::flow_agrees(&insn, &theirs),
-            "{text:02x?}: {:?}, iced {:?} {:?}",
-            insn.flow(),
-            theirs.code(),
-            theirs.flow_control()
-        );
+        let (flow, code, way) = (insn.flow(), theirs.code(), theirs.flow_control());
+        let agrees = iced::flow_agrees(&insn, &theirs);
+        assert!(agrees, "{text:02x?}: {flow:?}, iced {code:?} {way:?}");
     });
     report.finish();
 }

@@ -6,6 +6,7 @@ use super::*;
 
 const SHOWN: usize = 40;
 
+#[derive(Default)]
 pub(super) struct Report {
     name: String,
     strings: u64,
@@ -20,11 +21,7 @@ impl Report {
     pub(super) fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            strings: 0,
-            valid: 0,
-            only_ours: 0,
-            explained: BTreeMap::new(),
-            open: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

@@ -304,10 +304,8 @@ fn targets_agree_with_llvm() {
                 _ => registers.sum(operand),
             };
             let to = branch.run(at, &mut registers).map(TextAddr::get);
-            assert!(
-                [Some(target), Some(next)].contains(&to),
-                "{said} {to:x?} {target:x}"
-            );
+            let agrees = [Some(target), Some(next)].contains(&to);
+            assert!(agrees, "{said} {to:x?} {target:x}");
             let counts = taken.entry(name.to_string()).or_default();
             counts[usize::from(to == Some(target))] += 1;
         }

@@ -19,11 +19,8 @@ fn boundaries_are_those_of_iced() {
     for _ in 0..runs(SHORT) {
         let code = RandomCode::of(|| random.any().into());
         for offset in 0..code.bytes.len() {
-            let expected = if code.starts.contains(&offset) {
-                Ok(())
-            } else {
-                Err(Refusal::NotABoundary)
-            };
+            let is_start = code.starts.contains(&offset);
+            let expected = is_start.then_some(()).ok_or(Refusal::NotABoundary);
             let found = check(&code, offset);
             assert_eq!(found, expected, "{offset} of {:02x?}", code.bytes);
         }

@@ -49,12 +49,8 @@ impl Machine {
             Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
             _ => {
                 let whole = self.registers[register.full_register().number()];
-                let narrow = register.size() == 4;
-                Some(if narrow {
-                    u64::from(whole as u32)
-                } else {
-                    whole
-                })
+                let (is_narrow, low) = (register.size() == 4, u64::from(whole as u32));
+                Some(if is_narrow { low } else { whole })
             }
         })
     }

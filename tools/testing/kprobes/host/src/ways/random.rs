@@ -7,11 +7,7 @@ use crate::differential::corpus;
 
 /// How often to try what is tried `short` times when nothing is said.
 pub(super) fn runs(short: usize) -> usize {
-    if corpus::is_long() {
-        30 * short
-    } else {
-        short
-    }
+    short * if corpus::is_long() { 30 } else { 1 }
 }
 
 /// xorshift64*.
@@ -64,11 +60,8 @@ impl Random {
     pub(super) fn indirect(&mut self) -> [u8; MAX_INSN] {
         let modrm = self.next() as u8 & 0b11_000_111 | self.one_of(&[0x10, 0x20]);
         let rex = 0x40 | self.next() as u8 & 0xf;
-        if self.next() >> 63 == 0 {
-            self.with_head(&[0xff, modrm])
-        } else {
-            self.with_head(&[rex, 0xff, modrm])
-        }
+        let from = usize::from(self.next() >> 63 == 0);
+        self.with_head(&[rex, 0xff, modrm][from..])
     }
 
     /// Any instruction, or none: each map about as often.

@@ -46,29 +46,14 @@ fn copies_do_not_change_the_interrupt_flag() {
 
 /// Privileged, but only for reading, or for one port.
 fn is_harmless(insn: &Instruction) -> bool {
-    let reads_control = insn.mnemonic() == Mnemonic::Mov
-        && (insn.op1_register().is_cr() || insn.op1_register().is_dr());
-    let mnemonic = insn.mnemonic();
-    reads_control
-        || [
-            Mnemonic::In,
-            Mnemonic::Out,
-            Mnemonic::Insb,
-            Mnemonic::Insw,
-            Mnemonic::Insd,
-            Mnemonic::Outsb,
-            Mnemonic::Outsw,
-            Mnemonic::Outsd,
-            Mnemonic::Clac,
-            Mnemonic::Stac,
-            Mnemonic::Rdpmc,
-            Mnemonic::Xsaves,
-            Mnemonic::Xsaves64,
-            Mnemonic::Xrstors,
-            Mnemonic::Xrstors64,
-            Mnemonic::Enqcmds,
-        ]
-        .contains(&mnemonic)
+    use Mnemonic::*;
+    let reads_control =
+        insn.mnemonic() == Mov && (insn.op1_register().is_cr() || insn.op1_register().is_dr());
+    let harmless = [
+        In, Out, Insb, Insw, Insd, Outsb, Outsw, Outsd, Clac, Stac, Rdpmc, Xsaves, Xsaves64,
+        Xrstors, Xrstors64, Enqcmds,
+    ];
+    reads_control || harmless.contains(&insn.mnemonic())
 }
 
 #[test]

@@ -208,39 +208,24 @@ pub struct seq_file {
 }
 
 macro_rules! symbols_of_the_linker {
-    ($($name:ident),*) => { $(pub static mut $name: [c_char; 1] = [0];)* };
+    ($($start:ident..$end:ident;)*) => {
+        $(pub static mut $start: [c_char; 1] = [0];
+        pub static mut $end: [c_char; 1] = [0];)*
+
+        /// The stretches of addresses that the Rust kprobes take for sections of the kernel.
+        pub(crate) fn sections() -> impl Iterator<Item = Range<u64>> {
+            let bounds = [$([(&raw const $start).addr(), (&raw const $end).addr()]),*];
+            bounds.into_iter().map(|[start, end]| start as u64..end as u64)
+        }
+    };
 }
-symbols_of_the_linker!(
-    _stext,
-    _etext,
-    __init_begin,
-    __init_end,
-    __kprobes_text_start,
-    __kprobes_text_end,
-    __noinstr_text_start,
-    __noinstr_text_end,
-    __entry_text_start,
-    __entry_text_end
-);
+symbols_of_the_linker! {
+    __init_begin..__init_end;
+    __kprobes_text_start..__kprobes_text_end;
+    __noinstr_text_start..__noinstr_text_end;
+    __entry_text_start..__entry_text_end;
+}
+pub static mut _stext: [c_char; 1] = [0];
+pub static mut _etext: [c_char; 1] = [0];
 pub static mut __start_kprobe_blacklist: [c_ulong; 0] = [];
 pub static mut __stop_kprobe_blacklist: [c_ulong; 0] = [];
-
-/// The stretches of addresses that the Rust kprobes take for sections of the kernel.
-pub(crate) fn sections() -> impl Iterator<Item = Range<u64>> {
-    let bounds = [
-        (&raw const __init_begin, &raw const __init_end),
-        (
-            &raw const __kprobes_text_start,
-            &raw const __kprobes_text_end,
-        ),
-        (
-            &raw const __noinstr_text_start,
-            &raw const __noinstr_text_end,
-        ),
-        (&raw const __entry_text_start, &raw const __entry_text_end),
-    ];
-    let section = |(start, end): (*const [c_char; 1], *const [c_char; 1])| {
-        start.addr() as u64..end.addr() as u64
-    };
-    bounds.into_iter().map(section)
-}

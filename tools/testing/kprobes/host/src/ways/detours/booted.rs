@@ -13,10 +13,7 @@
 //! An answer is `jump`, `ftrace`, `breakpoint: why it stays one`, or `refused: why`.
 
 use super::*;
-use crate::{
-    model::symbol::FunctionKind,
-    x86::{classify::Exec, restrict::call_check_trap},
-};
+use crate::{model::symbol::FunctionKind, x86::restrict::call_check_trap};
 use std::{
     fs::File,
     io::{BufWriter, Write},

@@ -8,13 +8,7 @@
 //! for then.
 
 use super::*;
-use crate::{
-    model::{
-        no_jump::{NoJump, NoJumpReason},
-        symbol::SplitGroup,
-    },
-    x86::branch_targets::Thunks,
-};
+use crate::{model::symbol::SplitGroup, x86::branch_targets::Thunks};
 
 /// What kallsyms has room for of a name, with its NUL. It leaves out those that are longer.
 const NAME_LEN: usize = 512;

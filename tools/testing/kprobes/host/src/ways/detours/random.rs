@@ -3,10 +3,7 @@
 //! Regions of random functions: nothing leads into them, and their copies do what they do.
 
 use super::*;
-use crate::{
-    model::text_metadata::Alone,
-    x86::{classify::Exec, flow::Flow},
-};
+use crate::{model::text_metadata::Alone, x86::flow::Flow};
 
 const SHORT: usize = 40_000;
 
@@ -16,7 +13,9 @@ fn frequent(random: &mut Random) -> Vec<u8> {
     let [a, b, c, d] = i32::from(near).to_le_bytes();
     let [e, f, g, h] = (random.next() as i32 >> 4).to_le_bytes();
     let condition = random.next() as u8 & 0xf;
-    match random.next() >> 60 {
+    let kind = random.next() >> 60;
+    let mut one_of = |choices: &[&[u8]]| random.one_of(choices).to_vec();
+    match kind {
         0 => Vec::from([0x70 | condition, near as u8]),
         1 => Vec::from([0x0f, 0x80 | condition, a, b, c, d]),
         2 => Vec::from([0x0f, 0x80 | condition, e, f, g, h]),
@@ -28,25 +27,9 @@ fn frequent(random: &mut Random) -> Vec<u8> {
         8 => Vec::from([0x50 | condition]),
         9 => Vec::from([0x48, 0x89, 0xc0 | condition]),
         10 => Vec::from([0x48, 0x8b, 0x05, e, f, g, h]),
-        11 => random
-            .one_of(&[&[0x9c][..], &[0x9d], &[0xfa], &[0xfb]])
-            .into(),
-        12 => random
-            .one_of(&[
-                &[0x90][..],
-                &[0x66, 0x90],
-                &[0x0f, 0x1f, 0x40, 0],
-                &[0xf3, 0x0f, 0x1e, 0xfa],
-            ])
-            .into(),
-        13 => random
-            .one_of(&[
-                &[0xff, 0xe0][..],
-                &[0xff, 0xd0],
-                &[0xe2, 0x03],
-                &[0xc2, 8, 0],
-            ])
-            .into(),
+        11 => one_of(&[&[0x9c], &[0x9d], &[0xfa], &[0xfb]]),
+        12 => one_of(&[b"\x90", b"\x66\x90", b"\x0f\x1f\x40\0", b"\xf3\x0f\x1e\xfa"]),
+        13 => one_of(&[&[0xff, 0xe0], &[0xff, 0xd0], &[0xe2, 3], &[0xc2, 8, 0]]),
         14 => Vec::from([0xff, 0x25, e, f, g, h]),
         _ => Vec::from([0x90 | condition & 7]),
     }
@@ -102,10 +85,8 @@ fn regions_with_branches_into_the_jump_are_refused() {
             Err(_) => {}
         }
     });
-    assert!(
-        seen > runs(SHORT) && refused > runs(SHORT) / 2,
-        "{seen} {refused}"
-    );
+    let enough = seen > runs(SHORT) && refused > runs(SHORT) / 2;
+    assert!(enough, "{seen} {refused}");
 }
 
 #[test]
@@ -141,12 +122,8 @@ fn copies_mean_the_same_as_iced_says() {
         match Copied::of(&region, there) {
             Ok(copied) => {
                 let wrong = same::wrong(&region, &copied, there);
-                assert_eq!(
-                    wrong,
-                    None,
-                    "{start} of {code:02x?}: {:02x?}",
-                    copied.bytes()
-                );
+                let bytes = copied.bytes();
+                assert_eq!(wrong, None, "{start} of {code:02x?}: {bytes:02x?}");
                 seen += 1;
             }
             Err(no) if no.reason == NoJumpReason::TooFar => far += 1,
@@ -182,11 +159,8 @@ fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
     {
         let insn = decode(rest).expect("an instruction");
         let next = ip + insn.len() as u64;
-        machine.ip = if insn.flow() == Flow::InterruptReturn {
-            ELSEWHERE
-        } else {
-            next
-        };
+        let is_iret = insn.flow() == Flow::InterruptReturn;
+        machine.ip = if is_iret { ELSEWHERE } else { next };
         match classify(&insn, None, false) {
             Ok(Exec::Emulate(op)) => {
                 assert_eq!(emulate(&op, TextAddr::new(next), &mut machine), Ok(()));
@@ -200,11 +174,8 @@ fn run(bytes: &[u8], at: u64, machine: &Machine) -> Ran {
                 let mut insn = iced(rest, ip).expect("an instruction");
                 let memory = insn.ip_rel_memory_address();
                 insn.set_ip(0);
-                others.push(format!(
-                    "{:?} {memory:x} {:x?}",
-                    insn.code(),
-                    insn.op_kinds().collect::<Vec<_>>()
-                ));
+                let kinds: Vec<_> = insn.op_kinds().collect();
+                others.push(format!("{:?} {memory:x} {kinds:x?}", insn.code()));
             }
         }
         ip = machine.ip;
@@ -232,18 +203,12 @@ fn copies_run_as_the_original_does() {
         let machine = Machine::random(random);
         let here = run(region.bytes(), region.at().get(), &machine);
         let there = run(copied.bytes(), THERE.get(), &machine);
-        assert_eq!(
-            here,
-            there,
-            "{start} of {code:02x?}: {:02x?}",
-            copied.bytes()
-        );
+        let bytes = copied.bytes();
+        assert_eq!(here, there, "{start} of {code:02x?}: {bytes:02x?}");
         let end = region.at().get() + region.bytes().len() as u64;
         *ends.entry(here.ip == end).or_default() += 1;
     });
     // Both those that go on, and those that do not.
-    assert!(
-        ends.values().all(|&count| count > runs(SHORT) / 4) && ends.len() == 2,
-        "{ends:?}"
-    );
+    let enough = ends.values().all(|&count| count > runs(SHORT) / 4);
+    assert!(enough && ends.len() == 2, "{ends:?}");
 }

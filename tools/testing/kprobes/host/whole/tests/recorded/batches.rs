@@ -57,10 +57,8 @@ fn the_switch_writes_a_chunk_at_a_time() {
     world.story();
     for (on, word) in [(false, "mend"), (true, "break")] {
         assert_eq!(c::rust_kprobes_enable_all(on), 0);
-        has_told(
-            &world,
-            &format!("lock [ 1024*{word} sync 1024*{word} sync ] unlock"),
-        );
+        let story = format!("lock [ 1024*{word} sync 1024*{word} sync ] unlock");
+        has_told(&world, &story);
     }
     client::unregister(&clients);
 }
@@ -98,9 +96,7 @@ fn duplicate_probe_refuses_the_whole_batch() {
     world.story();
     let again = [Client::at(place), Client::at(place)];
     let twice = again[0].as_c();
-    assert_eq!(
-        client::register_all(&again, &mut [twice, twice]),
-        EINVAL.to_errno()
-    );
+    let status = client::register_all(&again, &mut [twice, twice]);
+    assert_eq!(status, EINVAL.to_errno());
     has_told(&world, "lock unlock lock unlock wait");
 }

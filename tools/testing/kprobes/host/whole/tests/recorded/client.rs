@@ -125,10 +125,8 @@ impl Client {
 
     /// How often its two handlers were called.
     pub fn calls(&self) -> (usize, usize) {
-        (
-            self.shared().before.load(Relaxed),
-            self.shared().after.load(Relaxed),
-        )
+        let shared = self.shared();
+        (shared.before.load(Relaxed), shared.after.load(Relaxed))
     }
 
     /// Was the CPU told of another probe when one of them was called?

@@ -101,10 +101,8 @@ pub fn come_to(at: u64) {
     // Miri has no per-CPU data.
     let came = if !cfg!(miri) {
         come(at)
-    } else if is_known(at) {
-        Ok(())
     } else {
-        Err(Lost::Breakpoint)
+        is_known(at).then_some(()).ok_or(Lost::Breakpoint)
     };
     if let Err(lost) = came {
         events::wrong(format!("{lost:?}: a CPU came to the breakpoint at {at:#x}"));
@@ -217,11 +215,7 @@ pub fn finish(at: u64, registers: &mut pt_regs) -> Result<(), Lost> {
     };
     if let Some(origin) = text::detoured(registers.ip as u64) {
         registers.ip = (origin + JUMP_LEN) as usize;
-        return if origin == at {
-            Ok(())
-        } else {
-            Err(Lost::Copy)
-        };
+        return (origin == at).then_some(()).ok_or(Lost::Copy);
     }
     if text::is_copy(registers.ip as u64) {
         run_copy(registers, &original[..len])?;

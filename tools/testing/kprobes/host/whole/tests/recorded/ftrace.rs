@@ -174,10 +174,7 @@ fn ftrace_user_stays_while_it_has_places() {
 #[test]
 fn switch_disarms_and_arms_both_kinds_of_places() {
     let mut world = World::new();
-    let _clients = client::registered([
-        Client::at(world.place(&cpu::JUMP)),
-        Client::at(world.traced()),
-    ]);
+    let _clients = client::registered([Client::at(world.place(&JUMP)), Client::at(world.traced())]);
     world.story();
     assert_eq!(c::rust_kprobes_enable_all(false), 0);
     world.has_told("lock [ mend-a sync ] watch-off unlock");

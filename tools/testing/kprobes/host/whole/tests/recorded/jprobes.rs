@@ -136,22 +136,9 @@ fn trapped(at: u64) -> pt_regs {
     registers
 }
 
-fn seen(registers: &pt_regs) -> [usize; 14] {
+fn seen(r: &pt_regs) -> [usize; 14] {
     [
-        registers.di,
-        registers.si,
-        registers.dx,
-        registers.cx,
-        registers.r8,
-        registers.r9,
-        registers.ax,
-        registers.r10,
-        registers.r11,
-        registers.bx,
-        registers.bp,
-        registers.r15,
-        registers.sp,
-        registers.flags,
+        r.di, r.si, r.dx, r.cx, r.r8, r.r9, r.ax, r.r10, r.r11, r.bx, r.bp, r.r15, r.sp, r.flags,
     ]
 }
 
@@ -458,11 +445,7 @@ fn inner_hit() {
 #[test]
 fn hit_between_any_two_insns_of_a_jprobe_is_handled() {
     let mut world = World::new();
-    let outer = [
-        world.place(&MOVE),
-        world.place(&STEPPED),
-        world.place(&JUMP),
-    ];
+    let outer = [&MOVE[..], &STEPPED, &JUMP].map(|insn| world.place(insn));
     let inner = client::registered([
         Client::around(world.place(&STEPPED)),
         Client::at(world.place(&MOVE)),

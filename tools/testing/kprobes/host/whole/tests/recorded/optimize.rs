@@ -159,11 +159,8 @@ fn place_requeued_during_the_wait_waits_again() {
 fn place_that_leaves_during_the_wait_gets_no_jump() {
     let mut world = world();
     let clients = [Client::at(world.place(&MOVES))];
-    for leaves in [
-        || client::other().unregister(),
-        || allow(false),
-        || switch(false),
-    ] {
+    let unregister = || client::other().unregister();
+    for leaves in [unregister, || allow(false), || switch(false)] {
         assert_eq!(client::register(&clients), 0);
         world.story();
         during_the_wait(&clients[0], leaves);
@@ -594,11 +591,7 @@ fn temporary_obstacles_are_checked_again() {
         let clients = client::registered([Client::at(place)]);
         work();
         assert_eq!(jumps(), []);
-        let at = if obstacle == Obstacle::NoInsn {
-            place
-        } else {
-            0
-        };
+        let at = [0, place][usize::from(obstacle == Obstacle::NoInsn)];
         assert_eq!(why(&clients[0]), Some((reason, at, text)));
         faults::obstruct(None);
         // As with C, when another probe is registered at the place.

@@ -106,10 +106,7 @@ fn refused_page_for_copies_undoes_the_batch() {
     // The page that is always kept is full with these.
     let _clients = client::registered(world.clients(&MOVE, PAGE_OF_COPIES));
     let pages = text::pages();
-    let late = [
-        Client::at(world.place(&JUMP)),
-        Client::at(world.place(&MOVE)),
-    ];
+    let late = [&JUMP[..], &MOVE].map(|insn| Client::at(world.place(insn)));
     world.story();
     faults::refuse(Call::ExecutablePage, 0);
     assert_eq!(client::register(&late), ENOMEM.to_errno());

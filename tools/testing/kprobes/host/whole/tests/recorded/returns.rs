@@ -190,11 +190,8 @@ impl Client {
         let ended = if cfg!(miri) { 0 } else { calls };
         assert_eq!(self.calls(), (calls, ended));
         if !cfg!(miri) {
-            assert_eq!(
-                self.shared().marks.load(Relaxed),
-                0,
-                "a call has lost its data"
-            );
+            let marks = self.shared().marks.load(Relaxed);
+            assert_eq!(marks, 0, "a call has lost its data");
         }
     }
 }

@@ -108,11 +108,7 @@ impl World {
 }
 
 fn name(user: bool) -> &'static str {
-    if user {
-        "change"
-    } else {
-        "watch"
-    }
+    ["watch", "change"][usize::from(user)]
 }
 
 pub fn module_at(byte: u64) {

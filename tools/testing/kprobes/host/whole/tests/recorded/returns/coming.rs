@@ -84,8 +84,10 @@ fn each_hit_while_a_probe_goes_is_handled_or_missed() {
     goes_under_hits(3);
 }
 
-/// What the client sees of its probe.
-fn said(client: &Client) -> (c_int, c_int, bool, *mut rethook) {
+/// What a client sees of its probe.
+type Said = (c_int, c_int, bool, *mut rethook);
+
+fn said(client: &Client) -> Said {
     let probe = client.probe();
     let handler = probe.kp.pre_handler.is_some();
     (probe.maxactive, probe.nmissed, handler, probe.rh)
@@ -102,18 +104,12 @@ fn with_garbage(function: u64) -> Client {
 }
 
 /// Registers a batch whose second probe is refused; what it says then.
-fn refused(
-    world: &mut World,
-    second: &Client,
-    status: c_int,
-) -> (c_int, c_int, bool, *mut rethook) {
+fn refused(world: &mut World, second: &Client, status: c_int) -> Said {
     let nothing = core::ptr::null_mut();
     let places = [(); 3].map(|()| world.place(&cpu::MOVE));
     let others = places.map(with_garbage);
-    assert_eq!(
-        register(&[&others[0], second, &others[1], &others[2]]),
-        status
-    );
+    let batch = [&others[0], second, &others[1], &others[2]];
+    assert_eq!(register(&batch), status);
     // It was registered, and had ten to begin with.
     assert_eq!(said(&others[0]), (10, 0, true, nothing));
     for other in &others[1..] {

@@ -28,27 +28,17 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// What the CPU has in a register.
 fn value(register: Register) -> Option<u64> {
     use libc::*;
-    let number = match register.full_register() {
-        Register::RAX => REG_RAX,
-        Register::RCX => REG_RCX,
-        Register::RDX => REG_RDX,
-        Register::RBX => REG_RBX,
-        Register::RSP => REG_RSP,
-        Register::RBP => REG_RBP,
-        Register::RSI => REG_RSI,
-        Register::RDI => REG_RDI,
-        Register::R8 => REG_R8,
-        Register::R9 => REG_R9,
-        Register::R10 => REG_R10,
-        Register::R11 => REG_R11,
-        Register::R12 => REG_R12,
-        Register::R13 => REG_R13,
-        Register::R14 => REG_R14,
-        Register::R15 => REG_R15,
-        _ if register.is_segment_register() => return Some(0),
-        _ => return None,
-    };
-    Some(stepping::register(number))
+    if register.is_segment_register() {
+        return Some(0);
+    }
+    // By the machine's numbers.
+    let numbers = [
+        REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9,
+        REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+    ];
+    let whole = register.full_register();
+    let number = whole.is_gpr64().then(|| numbers.get(whole.number()))??;
+    Some(stepping::register(*number))
 }
 
 fn locks(next: &Instruction) -> bool {
