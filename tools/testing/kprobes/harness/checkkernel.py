@@ -38,9 +38,8 @@ def _as_clippy(built: Built, saved: str, folder: str) -> str:
     all that CLIPPY=1 does; a build with CLIPPY=1 would compile the whole of
     rust/ twice, there and back. One that is unlike it fails, and says so.
     """
-    line = (built.obj / saved).read_text().splitlines()[0].split(':=', 1)[1]
-    words = re.sub(r'--(out-dir|emit)[ =]\S+', '', line.split(' ;')[0])
-    words, replaced = re.subn(r' \S*rustc ', ' clippy-driver ', words, count=1)
+    words, replaced = re.subn(r' \S*rustc ', ' clippy-driver ',
+                              compilefail.saved(built, saved), count=1)
     return f'{words} --emit=metadata --out-dir {folder}' if replaced \
         else f'echo no rustc in the saved command {saved}; false'
 
@@ -96,11 +95,9 @@ def rustdoc(built: Built, out: Path | None = None) -> Result:
              '-Zcrate-attr=no_std', '-Zcrate-attr=feature'
              '(arbitrary_self_types,asm_goto,generic_arg_infer,used_with_arg)',
              f'@{built.obj}/include/generated/rustc_cfg', '-o', out or env.WORK / 'rustdoc']
-    log, status = _run(
+    return _result(built, 'rustdoc', *_run(
         built, 'rustdoc', ['rustdoc', *flags, built.tree / 'rust/kprobes/rust_kprobes.rs'],
-        extra={'RUSTC_BOOTSTRAP': '1', 'OBJTREE': str(built.obj)},
-        cwd=built.obj)
-    return _result(built, 'rustdoc', log, status)
+        extra={'RUSTC_BOOTSTRAP': '1', 'OBJTREE': str(built.obj)}, cwd=built.obj))
 
 
 def _objects(built: Built) -> list[Path]:

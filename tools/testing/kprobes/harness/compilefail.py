@@ -49,21 +49,21 @@ def judge(errors: set[str], says: list[str], output: str) -> list[str]:
     return mismatches
 
 
-def flags(built: Built) -> str:
-    """The flags of crates outside of rust/, without names."""
-    saved = built.obj / 'rust/kprobes/.rust_kprobes.o.cmd'
-    line = saved.read_text().splitlines()[0].split(':=', 1)[1]
-    words = line.split(' ;')[0]
-    words = re.sub(r'--(out-dir|emit)[ =]\S+|\S+/rust_kprobes\.rs', '', words)
-    return re.sub(r'RUST_MODFILE=\S+', '', words)
+def saved(built: Built, name: str) -> str:
+    """The command of a crate's build in the file NAME, without what it makes."""
+    line = (built.obj / name).read_text().splitlines()[0].split(':=', 1)[1]
+    return re.sub(r'--(out-dir|emit)[ =]\S+', '', line.split(' ;')[0])
 
 
 def _compile(built: Built, path: Path, kind: str, refused: bool, folder: str) -> tuple[int, str]:
     """The status, and what the compiler says, with one of two names of bindings."""
     cfg = "--check-cfg='cfg(refused)'" + (' --cfg refused' if refused else '')
+    # The flags of crates outside of rust/, without names.
+    flags = re.sub(r'\S+/rust_kprobes\.rs|RUST_MODFILE=\S+', '',
+                   saved(built, 'rust/kprobes/.rust_kprobes.o.cmd'))
     log = env.LOGS / f'compile-fail-{built.name}-{path.stem}.log'
     status = procs.run(
-        ['sh', '-c', f'{flags(built)} {cfg} -Awarnings --crate-name {path.stem}'
+        ['sh', '-c', f'{flags} {cfg} -Awarnings --crate-name {path.stem}'
          f' --emit={kind} --out-dir {folder} {path}'],
         log, cwd=built.obj, extra={'RUSTC_BOOTSTRAP': '1'})
     # Its first line is the command.
