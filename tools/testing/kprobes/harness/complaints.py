@@ -11,12 +11,6 @@ _WORDS = re.compile(r'(warning|error)(\[\S+\])?: .*')
 _PLACE = re.compile(r' *--> (\S+?):(\d+):\d+$')
 
 
-def ours(path: str, names: set[str]) -> str | None:
-    """PATH as it is called in the repository, if it is one of NAMES there."""
-    path = f'/{os.path.normpath(path)}'
-    return next((name for name in names if path.endswith(f'/{name}')), None)
-
-
 def names() -> set[str]:
     """The files of ours that a page may be made of."""
     return {str(path) for path in overlay.files()}
@@ -29,7 +23,9 @@ def of_rust(text: str, known: set[str]) -> list[str]:
         if _WORDS.match(line):
             words = line
         elif (match := _PLACE.match(line)) and words:
-            if name := ours(match[1], known):
-                complaints.append(f'{name}:{match[2]}: {words}')
+            # With the path as it is called in the repository.
+            path = f'/{os.path.normpath(match[1])}'
+            complaints += [f'{name}:{match[2]}: {words}'
+                           for name in known if path.endswith(f'/{name}')][:1]
             words = ''
     return complaints

@@ -86,12 +86,6 @@ class Place:
         return f'{self.at:x} {self.symbol}'
 
 
-def read(lines: Iterable[str]) -> list[Place]:
-    """The Places that LINES tell of."""
-    rows = (line.rstrip('\n').split('\t') for line in lines)
-    return [Place(int(at, 16), *rest) for at, *rest in rows]
-
-
 def _reason(fate: str) -> str:
     return fate.partition(': ')[2]
 
@@ -211,15 +205,6 @@ def disagreements(places: list[Place], impl: str, heard: Heard) -> list[str]:
     return mismatches
 
 
-def table(places: list[Place], impl: str) -> list[str]:
-    """Lines that count what is said of PLACES with IMPL."""
-    counts = Counter(place.fate(impl) for place in places)
-    return [f'{number:10,} {fate}'
-            for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
-            for fate, number in counts.most_common()
-            if fate.partition(':')[0] == kind]
-
-
 def symbol(built: Built, name: str) -> int:
     """The address for which the symbol NAME is linked."""
     symbols = (built.obj / 'System.map').read_text()
@@ -264,7 +249,8 @@ def _predicted(built: Built, memory: Path) -> list[Place]:
                           failed[0] if failed else 'it did not run',
                           f'see {env.host(env.LOGS / "coverage-rust.log")}')
     with out.open() as lines:
-        return read(lines)
+        rows = (line.rstrip('\n').split('\t') for line in lines)
+        return [Place(int(at, 16), *rest) for at, *rest in rows]
 
 
 def _register(built: Built, places: list[Place], disarmed: Collection[Place]) -> qemu.Console:
@@ -297,7 +283,11 @@ def _count_results(name: str, places: list[Place], where: str) -> list[Result]:
     """The Results of counting; the counts are printed."""
     lines = [f'\n{name}: {len(places):,} instructions']
     for impl in env.IMPLS:
-        lines += [f'{impl}:', *table(places, impl)]
+        counts = Counter(place.fate(impl) for place in places)
+        lines += [f'{impl}:', *(f'{number:10,} {fate}'
+                                for kind in ('jump', 'ftrace', 'breakpoint', 'refused')
+                                for fate, number in counts.most_common()
+                                if fate.partition(':')[0] == kind)]
     ours, theirs = (sum(place.fate(impl) == 'jump' for place in places) for impl in ('rust', 'c'))
     ratio = ours / theirs if theirs else 0
     summary = f'{ours:,} jumps are {ratio:.3f} times C\'s {theirs:,}'

@@ -84,17 +84,13 @@ def _boot(built: Built, image: Path, name: str, planned: float, part: str = '',
         f'{built.impl}{part}' for part in ('', f'-{built.arch}', f'-{built.flavour}')))
 
 
-def _ftracetest() -> dict[str, Path]:
-    """{path in the guest: file}: upstream's tests of probe events."""
-    tree = env.TREE / 'tools/testing/selftests/ftrace'
-    return {f'/ftrace/{path.relative_to(tree)}': path for path in (
-        tree / 'ftracetest', tree / 'test.d/functions',
-        *sorted((tree / 'test.d/kprobe').glob('*.tc')))}
-
-
 def client_tests(built: Built) -> list[Result]:
     """Upstream's tests of probe events on BUILT, in a boot of their own."""
-    image = guest.initramfs(built, 'clients', job('clients', built.impl), files=_ftracetest())
+    tree = env.TREE / 'tools/testing/selftests/ftrace'
+    image = guest.initramfs(built, 'clients', job('clients', built.impl), files={
+        f'/ftrace/{path.relative_to(tree)}': path for path in (
+            tree / 'ftracetest', tree / 'test.d/functions',
+            *sorted((tree / 'test.d/kprobe').glob('*.tc')))})
     # Some wait without a word.
     return _boot(built, image, 'clients', 6, '.clients',
                  timeout=1800, silence=400, cmdline='kunit.enable=0')[1]

@@ -178,8 +178,7 @@ def rust(test: str = '') -> list[Result]:
 
 def _kernels(pattern: str) -> dict[str, str]:
     """Built kernels whose every address is looked at, if there are any."""
-    paths = kernel.images(pattern)
-    return {'KPROBES_VMLINUX': ':'.join(map(str, paths))}
+    return {'KPROBES_VMLINUX': ':'.join(map(str, kernel.images(pattern)))}
 
 
 def fuzz() -> list[Result]:

@@ -70,13 +70,6 @@ def make_command(arch: str, obj: Path, tree: Path, flavour: str = '') -> list[st
     return [str(word) for word in command]
 
 
-def environment() -> dict[str, str]:
-    """The environment of the compilers."""
-    return {'CCACHE_DIR': str(env.CACHE / 'ccache'),
-            'CCACHE_MAXSIZE': '4G', 'CCACHE_COMPRESS': '1',
-            'CCACHE_SLOPPINESS': 'time_macros'}
-
-
 def own_paths(line: str) -> str:
     """LINE with paths of the tree's overlay shown as the repository's."""
     def replace(match: re.Match) -> str:
@@ -118,8 +111,9 @@ def compile_targets(command: list[str], targets: list[str], log: Path,
     def line(text: str) -> None:
         if match := _STEP.match(text):
             stage.tick(match[1])
-    status = procs.run([*command, f'-j{env.jobs()}', *targets], log,
-                       extra=environment(), on_line=line)
+    status = procs.run([*command, f'-j{env.jobs()}', *targets], log, on_line=line, extra={
+        'CCACHE_DIR': str(env.CACHE / 'ccache'), 'CCACHE_MAXSIZE': '4G',
+        'CCACHE_COMPRESS': '1', 'CCACHE_SLOPPINESS': 'time_macros'})
     if status:
         text = complaint(log)
         if 'No space left on device' in text or procs.no_space(env.WORK):

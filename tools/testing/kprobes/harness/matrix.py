@@ -146,12 +146,6 @@ def _kept(name: str, now: str) -> list[Result] | None:
     return None if any(outcome.status == 'fail' for outcome in outcomes) else outcomes
 
 
-def _keep(name: str, now: str, outcomes: list[Result], seconds: float) -> None:
-    env.write_json(FOLDER / f'{name}.json', {
-        'piece': name, 'state': now, 'seconds': round(seconds),
-        'results': [[r.name, r.status, r.reason] for r in outcomes]})
-
-
 def run() -> int:
     """Run the pieces that have no fresh result; the exit status."""
     every, wanted = pieces(), os.environ.get('PIECE')
@@ -166,7 +160,9 @@ def run() -> int:
             progress.say(f'\npiece {name}')
             started = time.monotonic()
             outcomes = results.attempt(f'{name}.piece', function)
-            _keep(name, now, outcomes, time.monotonic() - started)
+            env.write_json(FOLDER / f'{name}.json', {
+                'piece': name, 'state': now, 'seconds': round(time.monotonic() - started),
+                'results': [[r.name, r.status, r.reason] for r in outcomes]})
         tally.add(outcomes, f'make test-all PIECE={name}')
         numbers = [sum(r.status == s for r in outcomes) for s in ('pass', 'fail', 'skip')]
         rows.append((name, *numbers))

@@ -40,17 +40,6 @@ def _lines(kind: str) -> list[list[str]]:
             for line in path.read_text().splitlines() if line.startswith(f'{kind} ')]
 
 
-def archives() -> list[str]:
-    """Debian's archives, in the order in which they are tried."""
-    return os.environ.get('DEBIAN_MIRROR', '').split() \
-        or [mirror for mirror, _ in _lines('archive')]
-
-
-def files(package: str) -> list[tuple[str, str]]:
-    """(SHA-256, path below an archive) of each file listed for PACKAGE."""
-    return [(sha256, path) for name, sha256, path in _lines('file') if name == package]
-
-
 def take(folder: Path, sha256: str, url: str, timeout: int = 60) -> tuple[Path | None, str]:
     """URL into FOLDER: (its file, '') or, unless its SHA-256 fits, why not."""
     name = url.rsplit('/', 1)[1]
@@ -73,11 +62,12 @@ def take(folder: Path, sha256: str, url: str, timeout: int = 60) -> tuple[Path |
 
 
 def _by_name(package: str, folder: Path, archive: str, tried: list[str]) -> Path | None:
-    for sha256, listed in files(package):
-        path, reason = take(folder, sha256, f'{archive}/{listed}')
-        if path:
-            return path
-        tried.append(reason)
+    for name, sha256, listed in _lines('file'):
+        if name == package:
+            path, reason = take(folder, sha256, f'{archive}/{listed}')
+            if path:
+                return path
+            tried.append(reason)
     return None
 
 
@@ -109,7 +99,9 @@ def fetch(package: str, folder: Path, suites: tuple[str, ...], otherwise: str) -
     OTHERWISE says what somebody can do, and what works, without it.
     """
     tried: list[str] = []
-    mirror, *others = archives()
+    # Debian's archives, in the order in which they are tried.
+    mirror, *others = os.environ.get('DEBIAN_MIRROR', '').split() \
+        or [address for address, _ in _lines('archive')]
     folder.mkdir(parents=True, exist_ok=True)
     progress.say(f'fetching the package {package}')
 

@@ -77,19 +77,15 @@ def files() -> Rows:
                 r'\{ "(\w+)", (\d+) \}', path.read_text())}
 
 
-def _other_words() -> list[str]:
-    """Reasons in Rust whose words are not those of a refusal."""
-    known = set(_texts(_REFUSALS).values())
-    return [f'{_RUST_REASONS}: {name}: no words of {_REFUSALS}: {text}'
-            for name, text in sorted(_texts(_RUST_REASONS).items())
-            if name not in _ONLY_IN_RUST and text not in known]
-
-
 def check() -> list[str]:
     """The rows that a table or the code has, and not the other."""
     def shown(page: str, columns: int) -> Rows:
         return rows(documents.PAGES / page, columns)
-    mismatches = _other_words()
+    # Reasons in Rust whose words are not those of a refusal.
+    known = set(_texts(_REFUSALS).values())
+    mismatches = [f'{_RUST_REASONS}: {name}: no words of {_REFUSALS}: {text}'
+                  for name, text in sorted(_texts(_RUST_REASONS).items())
+                  if name not in _ONLY_IN_RUST and text not in known]
     for page, present, wanted in (
             ('errors.rst', shown('errors.rst', 2) - {
                 ('errno', 'why'), ('reason', 'in words')},

@@ -60,7 +60,8 @@ class Console:
 
     def add(self, raw: bytes) -> str:
         """Judge the next line of the console; returns it clean."""
-        line = clean(raw)
+        # Without escapes, carriage returns and time stamp.
+        line = _STAMP.sub('', _ESCAPES.sub('', raw.decode(errors='replace').replace('\r', '')))
         self.lines.append(line)
         if not self._death and _PANIC.search(line):
             self._death = f'the kernel died: {line.strip()}'
@@ -178,12 +179,6 @@ def _lines(process: subprocess.Popen, deadline: float, silence: float) -> Iterat
             yield line
     if rest:
         yield rest
-
-
-def clean(raw: bytes) -> str:
-    """A console line without escapes, carriage returns and time stamp."""
-    text = _ESCAPES.sub('', raw.decode(errors='replace').replace('\r', ''))
-    return _STAMP.sub('', text)
 
 
 def boot(built: 'kernel.Built', initramfs: Path, *, name: str, icount: bool = False,

@@ -56,15 +56,13 @@ def archive() -> Path:
             'Or give a 7.3 tree: KSRC=/path. make host-test TEST=harness.* works without it')
 
 
-def _numbers(path: Path) -> list[int]:
-    """The version of an archive as numbers: 7.3.10 is newer than 7.3.4."""
-    name = path.name.removeprefix('linux-source-7.3_')
-    return [int(number) for number in re.findall('[0-9]+', name)]
-
-
 def _kept(store: Path) -> Path | None:
+    def numbers(path: Path) -> list[int]:
+        """The version of an archive as numbers: 7.3.10 is newer than 7.3.4."""
+        name = path.name.removeprefix('linux-source-7.3_')
+        return [int(number) for number in re.findall('[0-9]+', name)]
     return max([*store.glob('linux-source-7.3_*.deb'),
-                *store.glob('linux-7.3*.tar.xz')], key=_numbers, default=None)
+                *store.glob('linux-7.3*.tar.xz')], key=numbers, default=None)
 
 
 def unpack(path: Path, into: Path, folders: tuple[str, ...] = ()) -> None:

@@ -280,21 +280,16 @@ def table(results: dict[str, Result], wanted: Sections) -> Iterator[str]:
             yield line.rstrip()
 
 
-def dumps(result: Result) -> str:
-    """RESULT as JSON, one row a line, so that changes show in a diff."""
-    rows = ',\n'.join(f'  {json.dumps(name)}: {json.dumps(row)}'
-                      for name, row in result['rows'].items())
-    head = json.dumps({key: part for key, part in result.items() if key != 'rows'}, indent=1)
-    return head.removesuffix('\n}') + f',\n "rows": {{\n{rows}\n }}\n}}\n'
-
-
 def _keep(measured: dict[str, Result], name: str) -> None:
-    """Write the figures."""
+    """Write the figures as JSON, one row a line, so that changes show in a diff."""
     folder = env.RESULTS / 'bench'
     folder.mkdir(parents=True, exist_ok=True)
     for impl, result in measured.items():
         path = folder / f'{impl}-{name}.json'
-        path.write_text(dumps(result))
+        rows = ',\n'.join(f'  {json.dumps(row)}: {json.dumps(figures)}'
+                          for row, figures in result['rows'].items())
+        head = json.dumps({key: part for key, part in result.items() if key != 'rows'}, indent=1)
+        path.write_text(head.removesuffix('\n}') + f',\n "rows": {{\n{rows}\n }}\n}}\n')
         progress.say(f'figures: {env.host(path)}')
 
 

@@ -198,14 +198,6 @@ def table(outcomes: dict[str, Outcomes], explained: dict[str, str]) -> Iterator[
         yield f'{tool:10} {case:46} {" ".join(columns)}  {alike}'.rstrip()
 
 
-def figures(kept: Path, impls: Collection[str]) -> Iterator[str]:
-    """The figures that cases have measured, as lines."""
-    for impl in impls:
-        for log in sorted((kept / impl).glob('*/*.log')):
-            for figure in _FIGURES.findall(log.read_text(errors='replace')):
-                yield f'{impl.capitalize():5} {figure}'
-
-
 def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
     """Everything on ARCH, with each of IMPLS; the Results."""
     names = cases(only)
@@ -232,7 +224,11 @@ def tests(arch: str, impls: list[str], only: str = '') -> list[Result]:
                            explained.get(_case_of(name, names) or ''))
                    for name in sorted({*outcomes['c'], *outcomes['rust']})]
     kept = _KEPT / arch
-    lines = [*table(outcomes, explained), *figures(kept, impls)]
+    # Below the table, the figures that cases have measured.
+    lines = [*table(outcomes, explained), *(
+        f'{impl.capitalize():5} {figure}' for impl in impls
+        for log in sorted((kept / impl).glob('*/*.log'))
+        for figure in _FIGURES.findall(log.read_text(errors='replace')))]
     kept.mkdir(parents=True, exist_ok=True)
     (kept / 'table.txt').write_text('\n'.join(lines) + '\n')
     progress.say('\n'.join(['', *lines]))

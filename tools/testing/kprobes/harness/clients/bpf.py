@@ -48,15 +48,11 @@ _TEST = re.compile(r'^void (?:serial_)?test_(\w+)\(', re.MULTILINE)
 _PROGRAM = re.compile(r'"[./]*(\w+)\.(?:skel\.h|bpf\.o)"')
 
 
-def tests() -> list[str]:
-    """The names of the tests that are chosen, without their parts."""
-    lines = (line.partition('#')[0].strip() for line in CHOSEN.read_text().splitlines())
-    return sorted({line.partition('/')[0] for line in lines if line})
-
-
 def _needed() -> set[Path]:
-    """The prog_tests/*.c of the tests, and the progs/*.c that they load."""
-    needed, missing = set(), set(tests())
+    """The prog_tests/*.c of the chosen tests, and the progs/*.c that they load."""
+    lines = (line.partition('#')[0].strip() for line in CHOSEN.read_text().splitlines())
+    # A test is made with all of its parts.
+    needed, missing = set(), {line.partition('/')[0] for line in lines if line}
     for path in sorted((env.TREE / _SELFTESTS / 'prog_tests').glob('*.c')):
         text = path.read_text()
         if defined := missing.intersection(_TEST.findall(text)):
