@@ -13,15 +13,6 @@ from ktap import Result
 from tests import support
 
 
-class Objects(support.Case):
-    def test_folders_with_objects_are_looked_at(self) -> None:
-        for members, more in (('', []), ('trampoline.o/\n', ['arch/x86/kprobes'])):
-            self.write('arch/x86/kprobes/built-in.a', f'!<thin>\n{members}')
-            self.assertEqual(
-                checkkernel._objects(types.SimpleNamespace(obj=self.tmp)),
-                [self.tmp / folder for folder in ['rust/kprobes', *more]])
-
-
 class Clippy(support.Case):
     COMMAND = ('savedcmd_rust/kernel.o :=  OBJTREE=/o rustc -Dx '
                '--emit=dep-info=rust/.kernel.o.d --emit=obj=rust/kernel.o '
@@ -69,8 +60,13 @@ class Checks(support.Case):
                 self.assertEqual(cli.tests('check'), status)
         self.assertIn('FAILED plan.check.layers', self.printed.getvalue())
 
+    def test_folders_with_objects_are_looked_at(self) -> None:
+        for members, more in (('', []), ('trampoline.o/\n', ['arch/x86/kprobes'])):
+            self.write('arch/x86/kprobes/built-in.a', f'!<thin>\n{members}')
+            self.assertEqual(
+                checkkernel._objects(types.SimpleNamespace(obj=self.tmp)),
+                [self.tmp / folder for folder in ['rust/kprobes', *more]])
 
-class Mails(support.Case):
     def test_checkpatch_may_warn_of_one_bug_only(self) -> None:
         allowed = ['--ignore=AVOID_BUG']
         for lines, options in (

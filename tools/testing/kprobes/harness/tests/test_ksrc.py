@@ -21,26 +21,25 @@ class Copies(Trees):
         self.edit('0001.patch', _AREA, 'line 3\n', 'three\n')
         self.take_as_ksrc()
 
+    def files(self):
+        """{name: path} of env.TREE's files, but for the mark of its source."""
+        return {str(path.relative_to(env.TREE)): path for path in sorted(env.TREE.rglob('*'))
+                if path.is_file() and path.name != '.kprobes-source'}
+
     def build(self):
         """What a build would see: {path: text}."""
         overlay.sync()
-        return {str(path.relative_to(env.TREE)): path.read_text()
-                for path in sorted(env.TREE.rglob('*'))
-                if path.is_file() and path.name != '.kprobes-source'}
+        return {name: path.read_text() for name, path in self.files().items()}
 
     def touched(self, before):
         """The files of env.TREE written since BEFORE."""
-        return sorted(str(path.relative_to(env.TREE))
-                      for path in env.TREE.rglob('*') if path.is_file()
-                      and path.stat().st_mtime_ns > before
-                      and path.name != '.kprobes-source')
+        return [name for name, path in self.files().items() if path.stat().st_mtime_ns > before]
 
     def built(self):
         """Build, then let an hour pass; what the clock says."""
         seen = self.build()
-        for path in env.TREE.rglob('*'):
-            if path.is_file():
-                os.utime(path, (time.time() - 3600,) * 2)
+        for path in self.files().values():
+            os.utime(path, (time.time() - 3600,) * 2)
         return seen, time.time_ns() - 1800 * 10**9
 
     def test_only_what_the_user_changes_is_written(self) -> None:

@@ -48,8 +48,6 @@ class Guest(support.Case):
             self.replace((where, name, mock.Mock(return_value=answer)))
         return modules.run(None, self.tmp)
 
-
-class Module(Guest):
     def test_it_comes_and_goes(self) -> None:
         lines = self.lines_of_job(f': >{self.tmp}/loaded', f'rm {self.tmp}/loaded')
         self.assertLessEqual({'loaded self', 'unloaded self'}, set(lines))
@@ -89,11 +87,9 @@ class Module(Guest):
         result, = modules.examples(self.built_kernel())
         self.assertEqual((result.status, result.log), ('fail', f'{self.tmp}/console'))
 
+    # A run.sh beside the module: it runs, is shown, ends, and is judged.
 
-class Script(Guest):
-    """A run.sh beside the module: it runs, is shown, ends, and is judged."""
-
-    def test_it_runs_between_and_is_shown(self) -> None:
+    def test_a_script_runs_between_and_is_shown(self) -> None:
         lines = self.lines_of_job(
             'echo loads >>did', 'echo unloads >>did',
             'echo runs >>did; echo one; echo; printf "t\\\\wo"')
@@ -110,7 +106,7 @@ class Script(Guest):
         self.assertGreater(modules.qemu.boot.call_args.kwargs['silence'], modules.LIMIT)
         self.assertEqual(modules.guest.initramfs.call_args.args[4], {'run.sh': self.tmp / 'run.sh'})
 
-    def test_how_it_ends_is_told(self) -> None:
+    def test_how_a_script_ends_is_told(self) -> None:
         lines = self.lines_of_job(script='exit 3')
         self.assertIn('unloaded self', lines)
         with self.refused('run.sh to end with status 0', 'run.sh ended with status 3'):

@@ -20,13 +20,6 @@ _KERNEL = {
 }
 
 
-def patch(path, before, after):
-    """A patch that makes AFTER of BEFORE."""
-    return ''.join(difflib.unified_diff(
-        before.splitlines(True), after.splitlines(True),
-        f'a/{path}', f'b/{path}'))
-
-
 class Trees(support.Case):
     """A small repository and a small kernel."""
 
@@ -65,7 +58,9 @@ class Trees(support.Case):
         """A patch file NAME that turns OLD into NEW in PATH."""
         before = _KERNEL[path]
         self.assertIn(old, before)
-        self.write(f'repo/patches/{name}', patch(path, before, before.replace(old, new, 1)))
+        self.write(f'repo/patches/{name}', ''.join(difflib.unified_diff(
+            before.splitlines(True), before.replace(old, new, 1).splitlines(True),
+            f'a/{path}', f'b/{path}')))
 
     def times(self):
         return {str(path.relative_to(self.tree)): path.stat().st_mtime_ns

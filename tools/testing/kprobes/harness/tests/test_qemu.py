@@ -67,8 +67,6 @@ class Machine(support.Case):
         # What to do about a failure: see test_results.py.
         return [line.partition(' (again: ')[0] for line in self.printed.getvalue().splitlines()]
 
-
-class Recorded(Machine):
     def test_each_end(self) -> None:
         dies = f'[    1.6] {_DEATHS[0]}'
         for console, *failure, passes in (
@@ -108,8 +106,6 @@ class Recorded(Machine):
             self.assertEqual(console.trouble(), f'the kernel died: {death}')
             self.assertEqual(console.splats, [])
 
-
-class Hanging(Machine):
     def test_silence_and_words_without_end(self) -> None:
         checked = 'CONFIG_KASAN=y\n'
         for config, why, script, options in (

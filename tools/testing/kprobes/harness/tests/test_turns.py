@@ -13,7 +13,7 @@ import overlay
 from tests import support
 
 
-class Case(support.Case):
+class Turns(support.Case):
     def setUp(self) -> None:
         super().setUp()
         self.record: list = []
@@ -25,20 +25,16 @@ class Case(support.Case):
         self.record.append('end')
         return []
 
-    def both(self, function: Callable) -> list:
-        """What FUNCTION gives twice at once, the first already at work."""
-        answers: list = []
-        threads = [threading.Thread(target=lambda: answers.append(function())) for _ in range(2)]
+    def both(self, function: Callable) -> None:
+        """FUNCTION twice at once, the first already at work."""
+        threads = [threading.Thread(target=function) for _ in range(2)]
         for thread in threads:
             thread.start()
             while not self.record and thread.is_alive():
                 time.sleep(0.001)
         for thread in threads:
             thread.join()
-        return answers
 
-
-class Turns(Case):
     def test_each_part_that_writes_waits_and_says_for_what(self) -> None:
         def kunit():
             with cli._turn('kunit'):
@@ -48,8 +44,7 @@ class Turns(Case):
                          (check, '_run_all'), (host, '_rust'), (overlay, '_apply'))))
         for function, busy in (
                 (check.run, 'this checkout is busy with "checks"'),
-                (lambda: host.rust(),
-                 'this checkout is busy with "host tests"'),
+                (host.rust, 'this checkout is busy with "host tests"'),
                 (kunit, 'this checkout is busy with "make kunit"'),
                 (overlay.apply,
                  f'{env.KSRC} is busy with "another command"')):
