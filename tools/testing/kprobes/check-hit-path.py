@@ -22,10 +22,8 @@ import functools
 import re
 import sys
 from collections.abc import Iterator
-from re import Pattern
 
 from objects import Elf, disassembled, linked
-
 
 # The entries that other code calls; those that the kernel does not have are
 # left out, but at least one is there.
@@ -143,8 +141,9 @@ class Kernel:
         if not insns:
             sys.exit(f'{self.label(start)}: expected instructions, found none')
         for at, text in insns:
-            mnemonic, operands = split(self.words.prefixes, text)
-            text = f'{mnemonic} {operands}'
+            mnemonic, _, operands = self.words.prefixes.sub('', text, 1).partition('\t')
+            operands = operands.strip()
+            text = f'{mnemonic.strip()} {operands}'
             if not self.words.branch.match(text):
                 continue
             if self.words.indirect.search(operands):
@@ -156,12 +155,6 @@ class Kernel:
             if not target:
                 sys.exit(f'{self.label(start)}: cannot read the target of: {text}')
             yield at, text, int(target[1], 16)
-
-
-def split(prefixes: Pattern, text: str) -> tuple[str, str]:
-    """An instruction's mnemonic and operands."""
-    mnemonic, _, operands = prefixes.sub('', text, 1).partition('\t')
-    return mnemonic.strip(), operands.strip()
 
 
 def walk(kernel: Kernel, roots: list[str]) -> tuple[list[tuple[str, str, list[str]]], list[str]]:

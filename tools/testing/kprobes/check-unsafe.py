@@ -21,11 +21,6 @@ LIMITS = {'rust/kprobes': 196, 'arch/*/kprobes': 38, 'rust/kernel': 94}
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|' r"'(?:\\.[^']*|[^'\\])'", re.S)
 
 
-def spaces(match: re.Match) -> str:
-    """As long as what was matched, with its line ends."""
-    return re.sub(r'[^\n]', ' ', match[0])
-
-
 def block_end(code: str, start: int) -> int:
     """The offset behind the brace that closes the first one from START on."""
     depth = 0
@@ -48,7 +43,8 @@ def look_at(path: pathlib.Path, name: str, problems: list[str]) -> tuple[int, in
     """The number of a file's unsafe blocks outside its tests, and of its lines."""
     text = path.read_text()
     lines = text.split('\n')
-    code = NOISE.sub(spaces, text)
+    # As long as the text, with its line ends.
+    code = NOISE.sub(lambda match: re.sub(r'[^\n]', ' ', match[0]), text)
     tests = tests_of(code, name)
     count = 0
     for match in re.finditer(r'\bunsafe\s*\{', code):

@@ -137,7 +137,6 @@ else
 	wait $started || reason="$reason; the next one ended with $?"
 	[ "$(mounts)" = "$before" ] || reason="$reason; mounts: $(mounts)"
 	result a_killed_build_leaves_nothing "$reason"
-
 fi
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -40,17 +40,6 @@ FULL=100000
 # Seconds before a mirror that may be in the middle of an update is asked again.
 PAUSE=30
 
-# listed FILE: the packages in one of our lists.
-listed() {
-	grep -v -e '^#' -e '^$' "$1"
-}
-
-# choose_keyring: sets `keyring`. From forky on the keys are a .pgp file.
-choose_keyring() {
-	keyring=$KEYRINGS/debian-archive-keyring.gpg
-	[ -e "$keyring" ] || [ ! -e "${keyring%.gpg}.pgp" ] || keyring=${keyring%.gpg}.pgp
-}
-
 # choose_sources NUMBER [SUITE...]: sets `sources`: the main suite and the SUITEs, from the
 # archive of that NUMBER. Each line names the keyring, because the apt of a
 # machine that is not Debian's need not trust Debian. A suite that was last
@@ -157,7 +146,9 @@ make_debian() {
 	local number all=("${suites[@]}" "${extra_suites[@]}") tried=() missing='' everything=("${include[@]}")
 	have mmdebstrap || refuse "mmdebstrap, which makes a Debian root" "none in PATH" \
 		"sudo apt-get install mmdebstrap"
-	choose_keyring
+	# From forky on the keys are a .pgp file.
+	keyring=$KEYRINGS/debian-archive-keyring.gpg
+	[ -e "$keyring" ] || [ ! -e "${keyring%.gpg}.pgp" ] || keyring=${keyring%.gpg}.pgp
 	[ -e "$keyring" ] || refuse_keys "no such file"
 	check_room "$room"
 	include=("${everything[@]}" "${extra_include[@]}")

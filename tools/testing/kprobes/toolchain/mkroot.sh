@@ -41,7 +41,7 @@ clients_*)
 esac
 works="All but ${called#the root of } works without it; of make test-all, each other PIECE=."
 [ "$1" != root ] || works="Without it only make help and make distclean work."
-mapfile -t include < <(listed "$here/$list")
+mapfile -t include < <(grep -v -e '^#' -e '^$' "$here/$list")
 [ "$1" != root ] || mapfile -t -O ${#include[@]} include < <(tools)
 
 make_debian
