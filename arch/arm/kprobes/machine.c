@@ -156,10 +156,10 @@ void __kprobes kprobe_unwind_original(struct stackframe *frame)
  * Called by the code that all detours share, and by the trampoline of return probes
  * with @chain_word NULL. As in a hit of a breakpoint, RCU watches, and user memory is
  * closed if the probed code has opened it. A detour, like C's, has interrupts off,
- * and loads the CPSR of @regs after that.
+ * and loads the CPSR of @regs after that. Flattened as kprobe_undefinstr() is.
  */
-void __kprobes rust_kprobes_call_handlers(const unsigned long *chain_word,
-					  struct pt_regs *regs)
+void __kprobes __flatten rust_kprobes_call_handlers(const unsigned long *chain_word,
+						    struct pt_regs *regs)
 {
 	unsigned long psr = regs->ARM_cpsr;
 	unsigned int domain = get_domain();
