@@ -290,7 +290,7 @@ static int return_from_fault(struct kprobe *kp, struct pt_regs *regs, int status
 	return 1;
 }
 
-/* What nobody may write is sections, in the first level of the page table. */
+/* The kernel's constants are mapped by sections: entries of the first-level page table. */
 static void H9_fault_handler_for_a_write_to_sections(struct kunit *test)
 {
 	clauses_told.times = 0;

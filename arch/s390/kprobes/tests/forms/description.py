@@ -84,7 +84,7 @@ _FINDS_MEMORY = {
 }
 _LETTERS = {'p': 'ST', 's': 'SS', 'z': ('ZERO', 'ZERO'), 'l': ('LENGTH',)}
 
-# What is not run, as it would do this on a CPU that has it; most of it is privileged.
+# Opcodes without a form, by what they do on a CPU that has them; most are privileged.
 LEFT_OUT = frozenset(' '.join((
     # Start and stop channels and devices, or take status that the kernel waits for.
     'csch hsch msch ssch stsch tsch rsch xsch sal schm rchp stcrw tpi siga chsc',

@@ -71,7 +71,7 @@ PROBER(init, "kprobes_target_init_text");
 static bool leaves;
 module_param(leaves, bool, 0600);
 
-/* Is called after kprobes' own notifier, when asynchronous calls may still run. */
+/* The notifier is called after kprobes' own, when asynchronous calls may still run. */
 static int on_module(struct notifier_block *block, unsigned long state, void *data)
 {
 	const struct module *module = data;

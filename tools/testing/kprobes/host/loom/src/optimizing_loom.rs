@@ -218,7 +218,11 @@ impl World {
         let registry = self.registry.lock().unwrap();
         let state = registry.node.node(AT).map(Node::state);
         let jumps = registry.armed && !registry.blocked && state.is_some();
-        let expected = [State::Unoptimized, State::Jump][usize::from(jumps)];
+        let expected = if jumps {
+            State::Jump
+        } else {
+            State::Unoptimized
+        };
         let state = state.unwrap_or(State::Unoptimized);
         assert_eq!(state, expected, "a place is forgotten");
         let has_jump = self.first.load(Relaxed) == JUMP;

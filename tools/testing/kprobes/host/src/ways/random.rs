@@ -60,8 +60,11 @@ impl Random {
     pub(super) fn indirect(&mut self) -> [u8; MAX_INSN] {
         let modrm = self.next() as u8 & 0b11_000_111 | self.one_of(&[0x10, 0x20]);
         let rex = 0x40 | self.next() as u8 & 0xf;
-        let from = usize::from(self.next() >> 63 == 0);
-        self.with_head(&[rex, 0xff, modrm][from..])
+        if self.next() >> 63 == 0 {
+            self.with_head(&[0xff, modrm])
+        } else {
+            self.with_head(&[rex, 0xff, modrm])
+        }
     }
 
     /// Any instruction, or none: each map about as often.

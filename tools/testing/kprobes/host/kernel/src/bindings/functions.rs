@@ -314,7 +314,11 @@ pub unsafe fn flush_delayed_work(_dwork: *mut delayed_work) -> bool {
 // Ftrace.
 
 pub unsafe fn ftrace_location(ip: c_ulong) -> c_ulong {
-    [0, ip][usize::from(text::is_traced(ip as u64))]
+    if text::is_traced(ip as u64) {
+        ip
+    } else {
+        0
+    }
 }
 
 fn user(ops: *mut ftrace_ops) -> bool {
@@ -331,8 +335,12 @@ pub unsafe fn ftrace_set_filter_ip(
     if faults::refuses(Call::FtraceFilter) {
         return EBUSY;
     }
-    let event = [Event::FtraceRemoved, Event::FtraceAdded][usize::from(on)];
-    events::during(event(at, user), || ftrace::filter(at, user, on, reset != 0));
+    let event = if on {
+        Event::FtraceAdded(at, user)
+    } else {
+        Event::FtraceRemoved(at, user)
+    };
+    events::during(event, || ftrace::filter(at, user, on, reset != 0));
     OK
 }
 
@@ -359,7 +367,11 @@ pub unsafe fn unregister_ftrace_function(ops: *mut ftrace_ops) -> c_int {
 // Modules.
 
 pub unsafe fn rust_kprobes_module_at(addr: c_ulong, _in_text: bool) -> *mut module {
-    [null_mut(), modules::as_c()][usize::from(modules::contains(addr as u64, false))]
+    if modules::contains(addr as u64, false) {
+        modules::as_c()
+    } else {
+        null_mut()
+    }
 }
 
 pub unsafe fn rust_kprobes_module_get(_module: *mut module) -> bool {

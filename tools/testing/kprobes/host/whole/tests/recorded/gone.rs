@@ -12,7 +12,7 @@ fn unloaded_text_is_not_written() {
     let clients = client::registered([Client::at(place), Client::at(kept)]);
     world.story();
     world::go(false);
-    // Who was asynchronous may still get there.
+    // An asynchronous call of the module may still reach the text.
     world.has_told("lock [ mend-a sync ] unlock");
     modules::unload();
     // No CPU gets there any more, and other text may be loaded there.

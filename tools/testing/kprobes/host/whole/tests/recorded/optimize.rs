@@ -591,7 +591,11 @@ fn temporary_obstacles_are_checked_again() {
         let clients = client::registered([Client::at(place)]);
         work();
         assert_eq!(jumps(), []);
-        let at = [0, place][usize::from(obstacle == Obstacle::NoInsn)];
+        let at = if obstacle == Obstacle::NoInsn {
+            place
+        } else {
+            0
+        };
         assert_eq!(why(&clients[0]), Some((reason, at, text)));
         faults::obstruct(None);
         // As with C, when another probe is registered at the place.

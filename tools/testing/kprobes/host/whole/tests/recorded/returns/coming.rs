@@ -84,7 +84,7 @@ fn each_hit_while_a_probe_goes_is_handled_or_missed() {
     goes_under_hits(3);
 }
 
-/// What a client sees of its probe.
+/// The fields of a return probe by which a client sees whether it is registered.
 type Said = (c_int, c_int, bool, *mut rethook);
 
 fn said(client: &Client) -> Said {
