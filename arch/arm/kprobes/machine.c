@@ -61,10 +61,9 @@ NOKPROBE_SYMBOL(preempt_schedule_notrace);
 /*
  * Called by do_undefinstr() for an undefined instruction in SVC mode, with
  * interrupts off. RCU may not watch an idle CPU. It watches during the hit, so a
- * grace period waits for hits, and handlers may use RCU. GCC would leave the atomic
- * operations of RCU's in functions of their own, which could be probed.
+ * grace period waits for hits, and handlers may use RCU.
  */
-bool __kprobes __flatten kprobe_undefinstr(struct pt_regs *regs)
+bool __kprobes kprobe_undefinstr(struct pt_regs *regs)
 {
 	bool rcu = warn_rcu_enter();
 	bool ours = rust_kprobes_undefined(regs);
@@ -156,10 +155,10 @@ void __kprobes kprobe_unwind_original(struct stackframe *frame)
  * Called by the code that all detours share, and by the trampoline of return probes
  * with @chain_word NULL. As in a hit of a breakpoint, RCU watches, and user memory is
  * closed if the probed code has opened it. A detour, like C's, has interrupts off,
- * and loads the CPSR of @regs after that. Flattened as kprobe_undefinstr() is.
+ * and loads the CPSR of @regs after that.
  */
-void __kprobes __flatten rust_kprobes_call_handlers(const unsigned long *chain_word,
-						    struct pt_regs *regs)
+void __kprobes rust_kprobes_call_handlers(const unsigned long *chain_word,
+					  struct pt_regs *regs)
 {
 	unsigned long psr = regs->ARM_cpsr;
 	unsigned int domain = get_domain();
