@@ -278,7 +278,7 @@ slots() {
 load kprobes_target
 check S2_slots_are_used_again slots
 
-# What kills the kernel with C: c-crashes.rst.
+# What kills the kernel with C.
 spared() {
 	mark "$1"
 	load kprobes_crash how="$1" && since "$1" "$2" >/dev/null &&
@@ -565,5 +565,26 @@ if [ -e /modules/perf_records ]; then
 		check O6_text_poke_records_of_a_whole_detour whole_detour
 	fi
 	rmmod kprobes_crowd
+	plan
+fi
+
+# A program's places are hit as often as it comes there, and it still does the same.
+uprobes() {
+	at=$(strings -t d $1 | sed -n "s/^ *\([0-9]*\) uprobed:\$/\1/p")
+	for place in 8 12 16 24 32 36 40; do
+		printf "p:uprobed/at_%d $1:0x%x\n" $place $((at + place)) \
+			>>$TRACING/uprobe_events || return 1
+	done
+	printf "r:uprobed/return $1:0x%x\n" $((at + 8)) >>$TRACING/uprobe_events &&
+		echo 1 >$TRACING/events/uprobed/enable && $1 ||
+		wrong "the program ended with $?" || return 1
+	hits=$(awk "{ print \$3 }" $TRACING/uprobe_profile | uniq -c)
+	echo 0 >$TRACING/events/uprobed/enable && echo >$TRACING/uprobe_events
+	[ "$hits" = "      8 100" ] || wrong "hits: $hits"
+}
+if [ -e /modules/uprobed ]; then
+	suite uprobes
+	cp /modules/uprobed /tmp && chmod 755 /tmp/uprobed
+	check H11_uprobes_are_hit uprobes /tmp/uprobed
 	plan
 fi

@@ -15,7 +15,7 @@ ARCH = Arch(
     qemu=('qemu-system-arm', '-M', 'virt', '-m', '{memory}', '-serial', 'stdio'),
     cpu='cortex-a15', console='console=ttyAMA0 maxcpus=1', cpus_with_c=1,
     thread='multi', memory=512, steps=1800, planned=13, budget=18, back_end=True,
-    share='virtio-9p-device', thumb=True, cross='arm-linux-gnueabihf-',
+    share='virtio-9p-device', thumb=True, programs=('arm/uprobed',), cross='arm-linux-gnueabihf-',
     oops={'fault': 'Unable to handle kernel paging request', 'bug': 'kernel BUG at',
           'at': 'PC is at ', 'into': '0x0', 'jump_into': '0x0', 'given': 'copy'}, crashes=('rust',),
     crash_tests=('H11_nobodys_breakpoint',),
