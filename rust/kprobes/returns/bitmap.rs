@@ -116,7 +116,7 @@ pub(crate) fn claim<'a, B: AsRef<Bitmap> + 'a>(
 
 /// The most walks of a search through all blocks. Preemption is off meanwhile. Without a limit the
 /// search might not end, if other CPUs always take the returned instances first.
-const MAX_WALKS: usize = 16;
+const MAX_WALKS: usize = 5;
 
 /// Takes an instance of any block. Fails only if none was free at some instant, or if other CPUs
 /// were faster in each of [`MAX_WALKS`] walks. Then returns the number of returns.

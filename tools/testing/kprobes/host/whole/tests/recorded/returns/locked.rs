@@ -228,7 +228,8 @@ fn of_a_hit(cpu: i32, function: u64, client: &Client) -> (usize, bool) {
 #[test]
 fn a_hit_is_short_while_thousands_sleep() {
     const SLEEPERS: usize = 5000;
-    const MOST: usize = 50_000;
+    // A search looks twice at all blocks, and five times if other CPUs are always faster.
+    const MOST: usize = 50_000 / 5 * 2;
     let mut world = quiet();
     for (cpus, reserved) in [(2, true), (64, true), (2, false), (8, false)] {
         tasks::set_cpus([cpus; 3]);
