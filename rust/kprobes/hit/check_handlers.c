@@ -29,6 +29,7 @@ static noinline void __kprobes
 handler_slept(u64 before, unsigned long handler, unsigned long at,
 	      struct kprobe *probe)
 {
+	static bool warned;
 	int after = preempt_count();
 	bool stays;
 
@@ -36,10 +37,13 @@ handler_slept(u64 before, unsigned long handler, unsigned long at,
 	/* Without this, the CPU that called the handler misses all further hits. */
 	WRITE_ONCE(per_cpu(current_kprobe, before >> 32), NULL);
 	stays = rust_kprobes_is_registered(at, probe);
-	pr_err_once("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
-		    (void *)handler, (void *)at, (u32)before, after);
-	WARN_ON_ONCE(stays);
+	if (stays && warned)
+		return;
+	warned = true;
+	pr_err("handler %pS of the probe at %pS has changed the preemption count from %#x to %#x: handlers must not sleep\n",
+	       (void *)handler, (void *)at, (u32)before, after);
 	BUG_ON(!stays);
+	WARN_ON(1);
 }
 
 void __kprobes rust_kprobes_after_handler(u64 before, unsigned long handler,

@@ -53,7 +53,7 @@ CRASHES = (
            f'waits in a copy of a probed instruction & {WARNING}',
            'handler sleep_in_handler+0x', WARNING, 'sleeps: back with 6',
            'BUG: scheduling while atomic', 'sleeps: unregistered',
-           '{bug}', 'sleeps: goes'),
+           'handler sleep_in_handler+0x', '{bug}', 'sleeps: goes'),
           f'BUG: scheduling while atomic|{WARNING}', most=4,
           needs=('RUST_KPROBES_CHECK_HANDLERS', 'OPTPROBES'), of_c=False),
     # A task that a fault in a probed instruction kills: the place is told, and
