@@ -41,13 +41,12 @@ use super::{
         copy,
         insn::Insn, //
     },
-    machine::{
-        poke,
-        Arm, //
-    },
+    machine::Arm,
     prepare::{
+        poke,
         ArchInsn,
-        Run, //
+        Run,
+        STATE, //
     }, //
 };
 use crate::{
@@ -112,7 +111,7 @@ unsafe impl Jumps for Arm {
                 let (links, to) = insn.branch(at).ok_or(NoJumpReason::Emulated)?;
                 (if links { BL } else { B }, to)
             }
-            _ => (Insn::read(Arm::STATE, at, read)?.with_jump(), 0),
+            _ => (Insn::read(STATE, at, read)?.with_jump(), 0),
         };
         let reason = if metadata.may_fault(at) {
             Some(NoJumpReason::MayFault)

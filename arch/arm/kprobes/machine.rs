@@ -23,8 +23,10 @@ use super::{
     },
     prepare::{
         self,
+        poke,
         ArchInsn,
-        Run, //
+        Run,
+        STATE, //
     },
     saved_regs::{
         psr as saved_psr,
@@ -55,23 +57,15 @@ use crate::{
 /// The back end.
 pub(crate) struct Arm;
 
-impl Arm {
-    /// The instruction set that the kernel is compiled to.
-    pub(super) const STATE: State = match cfg!(CONFIG_THUMB2_KERNEL) {
-        true => State::Thumb,
-        false => State::A32,
-    };
-}
-
 impl Isa for Arm {
     const DATA_IN_TEXT: bool = true;
 
     fn is_breakpoint(code: &[u8]) -> bool {
-        Self::STATE.is_breakpoint(code)
+        STATE.is_breakpoint(code)
     }
 
     fn check_boundary(known: TextAddr, at: TextAddr, read: ReadText<'_>) -> Result<(), Refusal> {
-        boundary::check_boundary(Self::STATE, known, at, read)
+        boundary::check_boundary(STATE, known, at, read)
     }
 }
 
@@ -153,7 +147,7 @@ unsafe impl Machine for Arm {
     /// Of a 32-bit Thumb instruction, the first halfword is the high one.
     fn opcode(prepared: &ArchInsn) -> bindings::kprobe_opcode_t {
         let code = u32::from_le_bytes(prepared.original);
-        match (Self::STATE, prepared.len()) {
+        match (STATE, prepared.len()) {
             (State::Thumb, 4) => code.rotate_left(16),
             _ => code,
         }
@@ -241,7 +235,7 @@ unsafe impl Machine for Arm {
 /// Whether the CPU is in an IT block, which the kernel is only in if it is compiled to Thumb.
 #[inline(always)]
 fn in_it_block(psr: u32) -> bool {
-    Arm::STATE == State::Thumb && psr::is_in_it_block(psr)
+    STATE == State::Thumb && psr::is_in_it_block(psr)
 }
 
 /// Sends the CPU to the copy that ends in a breakpoint.
@@ -283,15 +277,4 @@ fn poke_each(
     let write =
         |text_lock: &mut _| points.for_each(|of| unsafe { poke(of.at, code(of), text_lock) });
     Arm::change_text(write, text_lock);
-}
-
-/// Writes code.
-///
-/// # Safety
-///
-/// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
-/// the caller owns and no CPU executes yet.
-pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
-    // SAFETY: By the precondition there is text of this length.
-    unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };
 }

@@ -16,10 +16,6 @@ use super::{
             Insn, //
         },
         State, //
-    },
-    machine::{
-        self,
-        Arm, //
     }, //
 };
 use crate::{
@@ -32,6 +28,12 @@ use crate::{
         prelude::*,
         text, //
     }, //
+};
+
+/// The instruction set that the kernel is compiled to.
+pub(super) const STATE: State = match cfg!(CONFIG_THUMB2_KERNEL) {
+    true => State::Thumb,
+    false => State::A32,
 };
 
 /// A probed instruction, and how it is executed.
@@ -64,7 +66,7 @@ impl ArchInsn {
     /// The number of bytes of the instruction.
     #[inline(always)]
     pub(super) fn len(&self) -> u64 {
-        match Arm::STATE {
+        match STATE {
             State::A32 => 4,
             State::Thumb => self.len.into(),
         }
@@ -95,9 +97,9 @@ pub(super) fn prepare(
     read: ReadText<'_>,
     text_lock: &mut text::Lock,
 ) -> Result<ArchInsn, Refusal> {
-    let insn = Insn::read(Arm::STATE, at, read)?;
+    let insn = Insn::read(STATE, at, read)?;
     let exec = insn.classify()?;
-    exclusive::check(Arm::STATE, at, function, read)?;
+    exclusive::check(STATE, at, function, read)?;
     let mut copy = || copy(at, &insn, fixup, text_lock);
     let run = match exec {
         Exec::Copy => Run::Copy(copy()?),
@@ -130,10 +132,21 @@ fn copy(
     if boosts {
         let boosted = insn.boosted(at.after(insn.len())?)?;
         // SAFETY: The slot was taken above, and has room for both copies.
-        unsafe { machine::poke(slot.boosted_copy(), boosted.bytes(), text_lock) };
+        unsafe { poke(slot.boosted_copy(), boosted.bytes(), text_lock) };
         slot.set_ends_in_jump();
     }
     // SAFETY: As above.
-    unsafe { machine::poke(slot.at(), insn.stepped()?.bytes(), text_lock) };
+    unsafe { poke(slot.at(), insn.stepped()?.bytes(), text_lock) };
     Ok(slot)
+}
+
+/// Writes code.
+///
+/// # Safety
+///
+/// The code replaces instructions of probed text in `Machine::change_text`, or is in a slot that
+/// the caller owns and no CPU executes yet.
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
+    // SAFETY: By the precondition there is text of this length.
+    unsafe { bindings::rust_kprobes_write(at.get() as usize, code.as_ptr().cast(), code.len()) };
 }

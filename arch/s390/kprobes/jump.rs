@@ -39,12 +39,10 @@ use super::{
         BREAKPOINT,
         S390, //
     },
-    machine::{
-        poke,
-        stops_cpus, //
-    },
+    machine::stops_cpus,
     prepare::{
         is_percpu_register,
+        poke,
         ArchInsn,
         Run,
         JUMP, //

@@ -19,6 +19,7 @@ use super::{
     },
     prepare::{
         self,
+        poke,
         ArchInsn,
         Run, //
     },
@@ -250,16 +251,4 @@ unsafe fn restore(of: &ArchInsn, text_lock: &mut text::Lock) {
     }
     // SAFETY: As above.
     unsafe { poke(of.at, head, text_lock) };
-}
-
-/// Writes code.
-///
-/// # Safety
-///
-/// The code replaces instructions of probed text in [`Machine::change_text`], or is in a slot that
-/// the caller owns and no CPU executes yet.
-pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
-    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
-    // SAFETY: By the precondition there is text of this length.
-    unsafe { bindings::__s390_kernel_write(place, code.as_ptr().cast(), code.len()) };
 }

@@ -13,8 +13,7 @@ use super::{
         classify::Exec,
         insn::Insn,
         BREAKPOINT, //
-    },
-    machine, //
+    }, //
 };
 use crate::{
     contract::ReadText,
@@ -104,7 +103,7 @@ pub(super) fn prepare(
             let access = access.get(..insn.len()).unwrap_or_default();
             let code = Code::EMPTY.then(access)?.then(&BREAKPOINT)?;
             // SAFETY: The slot was taken above, and has room for the code.
-            unsafe { machine::poke(slot.at(), code.bytes(), text_lock) };
+            unsafe { poke(slot.at(), code.bytes(), text_lock) };
             Some(slot)
         }
         _ => None,
@@ -150,10 +149,22 @@ fn copy(
         let back = Insn::decode(&JUMP)?.moved(at.after(len as u64)?, end)?;
         let boosted = moved(second)?.then(&back.bytes())?;
         // SAFETY: The slot was taken above, and has room for both copies.
-        unsafe { machine::poke(second, boosted.bytes(), text_lock) };
+        unsafe { poke(second, boosted.bytes(), text_lock) };
         slot.set_ends_in_jump();
     }
     // SAFETY: As above.
-    unsafe { machine::poke(slot.at(), stepped.bytes(), text_lock) };
+    unsafe { poke(slot.at(), stepped.bytes(), text_lock) };
     Ok(slot)
+}
+
+/// Writes code.
+///
+/// # Safety
+///
+/// The code replaces instructions of probed text in `Machine::change_text`, or is in a slot that
+/// the caller owns and no CPU executes yet.
+pub(super) unsafe fn poke(at: TextAddr, code: &[u8], _text_lock: &mut text::Lock) {
+    let place = core::ptr::with_exposed_provenance_mut(at.get() as usize);
+    // SAFETY: By the precondition there is text of this length.
+    unsafe { bindings::__s390_kernel_write(place, code.as_ptr().cast(), code.len()) };
 }

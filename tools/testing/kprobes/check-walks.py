@@ -4,15 +4,16 @@
 
     check-walks.py [ROOT]       ROOT: the tree, by default the one it stands in
 
-Circles: no two files use each other, directly or by way of others. A file uses what
-its `use` and its paths from crate:: name; `mod`, `pub use` and tests do not count.
+Circles: no two files use each other, directly or by way of others, with any back end.
+A file uses what its `use` and its paths from crate:: name; `mod`, `pub use` and tests
+do not count.
 
-Walks: whoever follows one of WALKS through the code enters at most so many files. A
-walk goes from a function to those that its body calls: of the same file, of an
-imported one, of the back end by `Arch::`, or a method that one file alone has,
-save for those that are CORE's as well. It stops at what only a failure, a jump or a
-nested hit needs, and does not enter SERVICE: what answers a question from below the
-registry, words, and the decoder.
+Walks, with x86's back end: whoever follows one of WALKS through the code enters at most
+so many files. A walk goes from a function to those that its body calls: of the same
+file, of an imported one, of the back end by `Arch::`, or a method that one file alone
+has, save for those that are CORE's as well. Files of what is not built (none.rs) are
+left out. It stops at what only a failure, a jump or a nested hit needs, and does not
+enter SERVICE: what answers a question from below the registry, words, and the decoder.
 """
 import pathlib
 import re
@@ -21,11 +22,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Where a walk begins, the most files, and where it stops.
 WALKS = {'register to armed': ('rust/kprobes/abi.rs', 'register_kprobe', 15,
-                               '.remove_jumps_over .consider .remove_jumps .note recover_from_jump '
-                               'unregister::all unregister::undo_registration'),
+                               '.remove_jumps_over .reconsider .remove_jumps .note '
+                               'recover_from_jump unregister::all unregister::undo_registration'),
          'hit': ('arch/x86/kprobes/entry.rs', 'kprobe_int3_handler', 6, 'inner_trap jprobe::enter'),
          'unregister': ('rust/kprobes/abi.rs', 'unregister_kprobe', 8,
-                        '.remove_jumps .forget .reconsider')}
+                        '.remove_jumps_and_disarm .forget_jump .reconsider')}
 CORE = {'and'}
 # An instance, its pool and their probe lead to each other.
 KNOWN = 'rust/kprobes/returns/'
@@ -38,7 +39,8 @@ CALL = re.compile(r'(\.\s*)?((?:\w+::)*)\b(\w+)\b(\()?')
 
 def module(name: str) -> str:
     """The path of a file's module in the crate."""
-    path = name.replace('arch/x86/kprobes', 'crate/arch/selected').replace('rust/kprobes', 'crate')
+    path = re.sub('^arch/[^/]*/kprobes', 'crate/arch/selected', name)
+    path = path.replace('rust/kprobes', 'crate')
     return re.sub(r'(/mod)?\.rs$', '', path).replace('/', '::')
 
 
@@ -90,9 +92,10 @@ class File:
 class Crate:
     """All files, but for tests."""
 
-    def __init__(self, root: pathlib.Path) -> None:
-        names = [str(path.relative_to(root)) for place in ('rust/kprobes', 'arch/x86/kprobes')
-                 for path in sorted((root / place).rglob('*.rs')) if '/tests' not in str(path)]
+    def __init__(self, root: pathlib.Path, arch: str = 'x86') -> None:
+        names = [str(path.relative_to(root)) for place in ('rust/kprobes', f'arch/{arch}/kprobes')
+                 for path in sorted((root / place).rglob('*.rs'))
+                 if '/tests' not in str(path) and path.name != 'none.rs']
         self.files = [File(root, name) for name in names if name != 'rust/kprobes/rust_kprobes.rs']
         self.by_module = {file.module: file for file in self.files}
 
@@ -150,9 +153,10 @@ class Crate:
 
 def main() -> int:
     """Returns the exit status."""
-    crate = Crate(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
-    failed = False
-    for circle in sorted(crate.circles()):
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    back_ends = sorted(path.parent.name for path in root.glob('arch/*/kprobes'))
+    crate, failed = Crate(root), False
+    for circle in sorted({circle for arch in back_ends for circle in Crate(root, arch).circles()}):
         print(f'{circle[0]}: expected no circle, found: {" ".join(circle)}')
         failed = True
     for walk, (name, function, most, stops) in WALKS.items():
