@@ -33,7 +33,7 @@ from ktap import Result, logged, verdict, write_log
 # How many addresses are registered.
 DRAWN = 5000
 # As many as C at least, times this.
-RATIO = 1.3
+RATIO = 1.6
 # No two of them are nearer to each other: a jump is over 19 bytes at most.
 APART = 32
 # Probes of a round: 12 % of them may be refused, and the last 32 of those are kept.

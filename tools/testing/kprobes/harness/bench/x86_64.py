@@ -13,6 +13,7 @@ ARCH = Arch(
     insn='0x0f, 0x1f, 0x80, 0x6f, 0x72, 0x70, 0x6b',
     hits=hits('mov', 'jmp', 'call', 'ret', 'empty trap and return'),
     cmdline='tsc=nowatchdog',
+    dearer=r'^floor$|^later_|^memory_|^(syncs_)?(un)?register_',
     # All breakpoints of a batch come in one round and go in two; jumps come in
     # three more for each 256, and go in two for all before the breakpoints do.
     rounds={'register_optimized_100': 4, 'unregister_optimized_100': 4,

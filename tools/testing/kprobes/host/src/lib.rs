@@ -33,18 +33,17 @@ mod x86;
 
 // What CPUs share without a lock. The tests of these files run in loom's crate.
 macro_rules! shared {
-    ($($(#[$if:meta])? $name:ident: $path:literal;)*) => {$(
+    ($($name:ident: $path:literal;)*) => {$(
         #[cfg(not(test))]
-        $(#[$if])?
         #[path = $path]
         mod $name;
     )*};
 }
 shared! {
     atomics: "../../../../../rust/kprobes/atomics.rs";
-    #[cfg(target_has_atomic = "64")] bitmap: "../../../../../rust/kprobes/returns/bitmap.rs";
-    #[cfg(target_has_atomic = "64")] bits: "../../../../../rust/kprobes/slots/bits.rs";
-    #[cfg(target_has_atomic = "64")] growth: "../../../../../rust/kprobes/returns/growth.rs";
+    bitmap: "../../../../../rust/kprobes/returns/bitmap.rs";
+    bits: "../../../../../rust/kprobes/slots/bits.rs";
+    growth: "../../../../../rust/kprobes/returns/growth.rs";
     queue: "../../../../../rust/kprobes/registry/queue.rs";
     stage: "../../../../../rust/kprobes/returns/stage.rs";
 }

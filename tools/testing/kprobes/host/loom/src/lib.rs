@@ -12,13 +12,10 @@
 
 #[path = "../../../../../../rust/kprobes/atomics.rs"]
 mod atomics;
-#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/returns/bitmap.rs"]
 mod bitmap;
-#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/slots/bits.rs"]
 mod bits;
-#[cfg(target_has_atomic = "64")]
 #[path = "../../../../../../rust/kprobes/returns/growth.rs"]
 mod growth;
 #[path = "../../../../../../rust/kprobes/model/mod.rs"]
