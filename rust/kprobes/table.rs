@@ -918,7 +918,7 @@ mod tests {
     }
 }
 
-/// KASAN checks each access of this crate, see `check-kasan.py`. Here is what it has to know.
+/// KASAN checks each access of this crate. Here is what it has to know.
 #[cfg(all(CONFIG_KASAN_GENERIC, CONFIG_RUST_KPROBES_KUNIT_TEST))]
 #[kernel::macros::kunit_tests(rust_kprobes_kasan)]
 mod kasan {

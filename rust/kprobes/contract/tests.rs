@@ -118,7 +118,7 @@ impl<M: Jumps> Jump<M> {
         run();
         M::set_current_probe(None, &no_preempt);
         let missed = self.clients.iter().flatten().map(|client| {
-            // SAFETY: It is there.
+            // SAFETY: The client owns the probe that the pointer leads to.
             unsafe { (*client.0.as_c()).nmissed }
         });
         missed.sum()

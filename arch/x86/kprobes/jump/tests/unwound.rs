@@ -121,7 +121,7 @@ fn step(function: TextAddr) -> State {
     let no_preempt = PreemptOff::new();
     let end = State::pattern(TRAP).run(function);
     drop(no_preempt);
-    // SAFETY: It is there.
+    // SAFETY: The block was registered above.
     unsafe { bindings::unregister_die_notifier(&mut block) };
     end
 }
