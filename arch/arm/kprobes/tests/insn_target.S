@@ -97,7 +97,8 @@ LABEL insn_condition_site
 END insn_condition
 
 /*
- * void f(u32 *psr): CPSR before, as the instruction reads it, and behind it.
+ * void f(u32 *psr): CPSR before, as the instruction reads it, and behind it. Returns
+ * with interrupts masked: one would tell lockdep that they are on.
  * A task may go on with asynchronous aborts masked when it was switched to in
  * an interrupt, thus they are unmasked here.
  */
@@ -113,7 +114,7 @@ LABEL insn_\name\()_site
 	str	r2, [r0, #4]
 	mrs	r2, cpsr
 	str	r2, [r0, #8]
-	msr	cpsr_c, r1
+	msr	cpsr_c, r3
 END insn_\name
 .endm
 
