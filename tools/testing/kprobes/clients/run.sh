@@ -95,4 +95,9 @@ for name in $WANTED; do
 			echo >"$events"
 		done
 	} 2>/dev/null
+	# Who was killed takes the probes away one after another, with C for minutes.
+	while [ $verdict = fail ] && grep -q . /sys/kernel/debug/kprobes/list &&
+		((SECONDS - began < 2 * limit)); do
+		sleep 1
+	done
 done
