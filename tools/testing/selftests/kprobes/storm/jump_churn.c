@@ -89,10 +89,11 @@ static void count_calls(struct client *client)
 	if (before == right && after == (client->kp.post_handler ? right : 0))
 		return;
 	if (atomic_long_inc_return(&jump_counts.miscounted) < 10)
-		pr_err("%s+%ld: %ld and %ld hits in the place of %ld\n",
+		pr_err("%s+%ld: %ld and %ld hits in the place of %ld, %lu missed ever\n",
 		       client->target->name,
 		       (long)((const u8 *)client->kp.addr -
-			      client->target->site), before, after, right);
+			      client->target->site), before, after, right,
+		       client->kp.nmissed);
 }
 
 /* What may be done to a registered probe is done to it. */
