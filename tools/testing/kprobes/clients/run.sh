@@ -95,7 +95,7 @@ for name in $WANTED; do
 			echo >"$events"
 		done
 	} 2>/dev/null
-	# Who was killed takes the probes away one after another, with C for minutes.
+	# A killed program's probes are removed one by one, which takes minutes with C.
 	while [ $verdict = fail ] && grep -q . /sys/kernel/debug/kprobes/list &&
 		((SECONDS - began < 2 * limit)); do
 		sleep 1

@@ -278,7 +278,7 @@ slots() {
 load kprobes_target
 check S2_slots_are_used_again slots
 
-# What kills the kernel with C.
+# spared HOW PATTERN: the kernel survives this case of kprobes_crash, and says so.
 spared() {
 	mark "$1"
 	load kprobes_crash how="$1" && since "$1" "$2" >/dev/null &&
@@ -568,7 +568,7 @@ if [ -e /modules/perf_records ]; then
 	plan
 fi
 
-# A program's places are hit as often as it comes there, and it still does the same.
+# uprobes PROGRAM: with uprobes it does the same, and hits each of them 100 times.
 uprobes() {
 	at=$(strings -t d $1 | sed -n "s/^ *\([0-9]*\) uprobed:\$/\1/p")
 	for place in 8 12 16 24 32 36 40; do
