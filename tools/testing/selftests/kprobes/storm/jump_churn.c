@@ -19,6 +19,11 @@ struct client {
 
 static struct client clients[JUMP_CHURNERS][JUMPS];
 
+/*
+ * Whether the call that hits is one of the client's own. Only these write to its
+ * counts: in other calls, "+= is_mine()" would write back an old count, and undo
+ * what the owner has counted meanwhile.
+ */
 static bool is_mine(const struct client *client, const struct pt_regs *regs)
 {
 	if (!READ_ONCE(client->live))
@@ -30,7 +35,8 @@ static int before(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct client *client = container_of(kp, struct client, kp);
 
-	client->before += is_mine(client, regs);
+	if (is_mine(client, regs))
+		client->before++;
 	if (kp->addr == (kprobe_opcode_t *)client->target->site)
 		jump_count_hit(client->target, regs);
 	return 0;
@@ -40,7 +46,8 @@ static void after(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 	struct client *client = container_of(kp, struct client, kp);
 
-	client->after += is_mine(client, regs);
+	if (is_mine(client, regs))
+		client->after++;
 }
 
 static void ready(struct client *client, struct jump_target *target,
