@@ -7,8 +7,9 @@
 
 use crate::prelude::*;
 
-/// Reads the kernel's text at an address into the buffer, without any probe's breakpoint. Returns
-/// `None` if the text cannot be read.
+/// Reads the kernel's text at an address into the buffer. Recovers the instruction at the address,
+/// and all bytes of a jump that covers it. Behind these, there may be breakpoints and jumps.
+/// Returns `None` if the text cannot be read or a debugger's breakpoint hides the instruction.
 pub(crate) type ReadText<'a> = &'a mut dyn FnMut(TextAddr, &mut [u8]) -> Option<()>;
 
 /// An instruction set, as far as probing depends on it.

@@ -13,13 +13,19 @@
 //! +----+----+----+----+----+- - - - - - - -+
 //! ```
 //!
-//! `read` must return the original text, without the breakpoints of probes and debuggers.
+//! `read` must recover the instruction at an address, and all bytes of a jump that covers the
+//! address. Behind these there may be breakpoints and jumps. `read` must fail where a debugger's
+//! breakpoint hides the instruction.
 //!
 //! C counterpart: `can_probe()` in
 //! [`arch/x86/kernel/kprobes/core.c`](srctree/arch/x86/kernel/kprobes/core.c).
 
 use super::{
     decode::decode,
+    encode::{
+        INT3,
+        JMP32, //
+    },
     insn::MAX_INSN, //
 };
 use crate::{
@@ -46,6 +52,9 @@ pub(super) fn emulate_prefix_len(bytes: &[u8]) -> usize {
 /// The most bytes of such a prefix and its instruction.
 pub(super) const WINDOW: usize = EMULATE_PREFIX_LEN + MAX_INSN;
 
+/// The number of bytes that are read at once.
+const AHEAD: usize = 64;
+
 /// Reads as many bytes at `at` as can be read, at most as many as `buffer` has.
 pub(crate) fn read_most<'a>(
     at: TextAddr,
@@ -66,10 +75,12 @@ pub(crate) fn check_boundary(
     at: TextAddr,
     read: ReadText<'_>,
 ) -> Result<(), Refusal> {
-    let mut start = known;
+    let (mut start, mut buffer, mut bytes) = (known, [0; AHEAD], &[][..]);
     while start <= at {
-        let mut buffer = [0; WINDOW];
-        let bytes = read_most(start, &mut buffer, read).ok_or(Refusal::UnreadableText)?;
+        // Behind what `read` has recovered, breakpoints and jumps may start instructions.
+        if bytes.len() < WINDOW || matches!(bytes, [INT3 | JMP32, ..]) {
+            bytes = read_most(start, &mut buffer, read).ok_or(Refusal::UnreadableText)?;
+        }
         let prefix = emulate_prefix_len(bytes);
         let insn = decode(bytes.get(prefix..).unwrap_or_default())?;
         if start == at {
@@ -78,7 +89,9 @@ pub(crate) fn check_boundary(
                 _ => Err(Refusal::ForcedEmulation),
             };
         }
-        start = start.after(prefix.wrapping_add(insn.len()) as u64)?;
+        let len = prefix.wrapping_add(insn.len());
+        bytes = bytes.get(len..).unwrap_or_default();
+        start = start.after(len as u64)?;
     }
     Err(Refusal::NotABoundary)
 }
@@ -127,6 +140,42 @@ mod tests {
         assert_eq!(checked(&PLAIN, 9), Err(Refusal::UnreadableText));
         assert_eq!(checked(&[0x55, 0x48], 1), Err(Refusal::TruncatedInsn));
         assert_eq!(checked(&PLAIN, u64::MAX), Err(Refusal::NotABoundary));
+    }
+
+    #[test]
+    fn breakpoints_and_jumps_are_read_again() {
+        // push %rbp; mov %rsp, %rbp; sub $8, %rsp; sub $8, %rsp; nop
+        let mut text = [0x90; 44];
+        let insns = [
+            0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x08, 0x48, 0x83, 0xec, 0x08,
+        ];
+        text[..insns.len()].copy_from_slice(&insns);
+        let jump = [JMP32, 0x90, 0x90, 0x90, 0x90];
+        for (first, len) in [(&jump[..], 5), (&[INT3][..], 1)] {
+            // The second one is a breakpoint, behind the bytes of a jump.
+            let mut changed = text;
+            changed[1..1 + len].copy_from_slice(first);
+            changed[8] = INT3;
+            let mut read = |at: TextAddr, into: &mut [u8]| {
+                let from = at.get().checked_sub(START)? as usize;
+                let mut read = changed;
+                match from {
+                    1..6 => read[1..6].copy_from_slice(&text[1..6]),
+                    8 => read[8] = text[8],
+                    _ => (),
+                }
+                into.copy_from_slice(read.get(from..from.checked_add(into.len())?)?);
+                Some(())
+            };
+            for known in [0, 1, 4] {
+                for offset in known..16 {
+                    let [known, at] = [known, offset].map(|offset| START.wrapping_add(offset));
+                    let found = check_boundary(TextAddr::new(known), TextAddr::new(at), &mut read);
+                    let starts = [0, 1, 4, 8, 12, 13, 14, 15].contains(&offset);
+                    assert_eq!(found.is_ok(), starts);
+                }
+            }
+        }
     }
 
     #[test]
