@@ -19,15 +19,16 @@ use super::{
         self,
         Module, //
     },
+    sort,
     symbols, //
 };
 use crate::sys::prelude::*;
 use kernel::sync::SetOnce;
 
-/// The entries of the kernel's own functions that C names.
+/// The entries of the kernel's own functions that C names, in the order of addresses.
 static NAMED: SetOnce<KVec<usize>> = SetOnce::new();
 
-/// Copies the kernel's own table. Called once, before init memory is freed.
+/// Copies and sorts the kernel's own table. Called once, before init memory is freed.
 pub(crate) fn load() -> Result<(), Refusal> {
     let start = (&raw const bindings::__start_kprobe_blacklist).cast::<usize>();
     let end = (&raw const bindings::__stop_kprobe_blacklist).cast::<usize>();
@@ -37,6 +38,7 @@ pub(crate) fn load() -> Result<(), Refusal> {
     let table = unsafe { core::slice::from_raw_parts(start, count) };
     let mut named = KVec::new();
     named.extend_from_slice(table, GFP_KERNEL)?;
+    sort::ascending(&mut named);
     NAMED.populate(named);
     Ok(())
 }
@@ -92,8 +94,13 @@ fn each_in(area: &TextRange, each: &mut dyn FnMut(TextAddr, TextAddr)) {
 
 /// Returns whether this address, in the function that starts at `entry`, is on the blacklist.
 pub(crate) fn covers(at: TextAddr, entry: Option<TextAddr>) -> bool {
+    let kernel = kernel();
+    let address = |named: &usize| symbols::function_address(*named);
+    let is_named = |entry| kernel.named.binary_search_by_key(&entry, address).is_ok();
     let in_module = |module: Module| Parts::of(&module).cover(at, entry);
-    kernel().cover(at, entry) || modules::with(at, true, in_module).unwrap_or(false)
+    kernel.has(at)
+        || entry.is_some_and(is_named)
+        || modules::with(at, true, in_module).unwrap_or(false)
 }
 
 /// Returns the text of the kernel proper that is never freed.
@@ -172,8 +179,12 @@ impl<'a> Parts<'a> {
     /// Returns whether the address, in the function that starts at `entry`, is on this blacklist.
     fn cover(&self, at: TextAddr, entry: Option<TextAddr>) -> bool {
         let mut named = self.named.iter().copied().map(symbols::function_address);
+        self.has(at) || entry.is_some_and(|entry| named.any(|named| named == entry))
+    }
+
+    /// Returns whether the address is in a section of this blacklist.
+    fn has(&self, at: TextAddr) -> bool {
         self.sections.iter().any(|section| section.contains(at))
-            || entry.is_some_and(|entry| named.any(|named| named == entry))
     }
 
     fn each(&self, each: &mut dyn FnMut(TextAddr, TextAddr)) {
