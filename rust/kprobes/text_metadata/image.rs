@@ -103,7 +103,10 @@ impl Images {
         module: Option<&ModRef>,
         at: TextAddr,
     ) -> Result<&mut Image, Refusal> {
-        self.modules.retain(|image| !image.read_again);
+        // `retain()` moves each image.
+        if self.modules.iter().any(|image| image.read_again) {
+            self.modules.retain(|image| !image.read_again);
+        }
         if self.known(module, at).is_none() {
             let image = Image::read(module, at)?;
             if module.is_none() {
