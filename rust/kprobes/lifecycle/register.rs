@@ -103,7 +103,10 @@ fn register_one(
         let point = Point::new(kind, probe);
         let inserted = registry.points.insert(addr.at, point, replaced);
         inserted.inspect_err(|_| probe.reset_list())?;
-        chunk.cache.note_start(addr.at);
+        // The start of a function is known anyway.
+        if !addr.on_entry {
+            chunk.cache.note_start(addr.at);
+        }
     }
     arm_or_defer(registry, addr.at, probe, chunk)
         .inspect_err(|_| unregister::undo_registration(registry, probe))

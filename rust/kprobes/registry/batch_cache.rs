@@ -4,8 +4,8 @@
 //!
 //! Looking up the function at an address is the largest part of the cost of registering a probe: in
 //! a module, the kernel walks over all symbols. The probes of a batch are often neighbours. So the
-//! cache keeps the last function, the addresses at which an instruction was proved to start, and
-//! the function's branch targets, which jumps depend on.
+//! cache keeps the last function, the addresses inside functions at which an instruction was proved
+//! to start, and the function's branch targets, which jumps depend on.
 //!
 //! The cache is valid while the registry is locked: the notifier of a module's end waits for the
 //! lock before the module's text is freed.
