@@ -9,7 +9,7 @@ export ARCH IMPL KSRC JOBS CACHE V DIR ARGS UNDO PIECE TEST FAST SEED DEBIAN_MIR
 export KP_GIVEN := $(MAKEOVERRIDES)
 
 COMMANDS := run test test-all test-clients check check-kernel shell bench bench-quick \
-	kernel host-test host-fuzz host-miri kunit selftest storm coverage module apply series docs selfcheck \
+	kernel host-test host-fuzz host-bench host-miri kunit selftest storm coverage module apply series docs selfcheck \
 	clean
 
 .PHONY: help distclean $(COMMANDS)
@@ -36,6 +36,7 @@ help distclean $(COMMANDS):
 #: make host-fuzz      our decoder against LLVM, iced and insn.c on 100 million strings; boundaries,
 #:                     copies and emulation against iced and the CPU; those of s390x and Arm against LLVM,
 #:                     and capstone (SEED=n; ARGS=n: random strings of A32 and T32, 5 million of each otherwise)
+#: make host-bench     the time of a hit of a return probe and of the return, with 1, 2, 4 and 8 threads on the host
 #: make host-miri      host tests under Miri, which finds undefined behaviour; those of pure code also as on i686,
 #:                     powerpc and s390x (a pinned nightly Rust, fetched once; without it they fail)
 #: make kunit          boot and count the KUnit suites only (TEST=suite.case)

@@ -129,7 +129,7 @@ def _storm() -> list[Result]:
 _TESTS: dict[str, Callable[[], list[Result]]] = {
     'check': lambda: maketest.checks(),
     'host-test': lambda: maketest.host_tests(),
-    'host-fuzz': host.fuzz,
+    'host-fuzz': host.fuzz, 'host-bench': host.bench,
     'host-miri': host.miri, 'storm': _storm, 'coverage': coverage.run,
     'kunit': lambda: _guest_tests('kunit'),
     'selftest': lambda: _guest_tests('guest'),

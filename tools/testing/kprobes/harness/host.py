@@ -199,6 +199,18 @@ def fuzz() -> list[Result]:
         for arch in env.SUPPORTED if not kernel.images('*', arch)]
 
 
+def bench() -> list[Result]:
+    """Hits of return probes on several threads, optimized; the times are shown."""
+    times: list[str] = []
+    with procs.turn(env.WORK / 'host.lock', 'this checkout', 'host tests'):
+        outcomes = _rust('host-bench', 1, ['returns::speed::'],
+                         on_line=lambda text: text.startswith('hit and return: ')
+                         and times.append(text),
+                         command=('test', '--release', '-p', 'rust_kprobes'))
+    progress.say('\n'.join(times))
+    return outcomes
+
+
 def booted(kernels: Iterable[Iterable[Path]]) -> list[Result]:
     """Say what becomes of a probe on each instruction of KERNELS.
 

@@ -114,7 +114,7 @@ def pieces() -> dict[str, Callable[[], list[Result]]]:
                for arch in env.SUPPORTED},
             **{f'run-{arch}': _command(f'run-{arch}', functools.partial(cli.run, arch))
                for arch in env.SUPPORTED},
-            'host-fuzz': host.fuzz,
+            'host-fuzz': host.fuzz, 'host-bench': host.bench,
             'host-miri': host.miri,
             f'bench-{first}': _command(
                 'bench', lambda: bench.bench(['c', 'rust'], quick=False)),

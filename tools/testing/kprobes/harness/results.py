@@ -224,7 +224,7 @@ def chosen(name: str, pattern: str) -> bool:
 _COMMANDS = {
     **{name: name for name in ('check', 'check-kernel', 'coverage', 'docs', 'selfcheck', 'series')},
     **{name: 'test-clients' for name in ('c', 'clients', 'rust')},
-    'miri': 'host-miri', 'fuzz': 'host-fuzz'}
+    'miri': 'host-miri', 'fuzz': 'host-fuzz', 'host-bench': 'host-bench'}
 # Results of a boot that belong to no suite.
 _BOOTS = ('boot', 'cmdline', 'no-splat', 'tests', 'crashes')
 

@@ -11,7 +11,7 @@ import variables
 from tests import support
 
 _EVERY = ('run', 'test', 'test-all', 'check', 'check-kernel', 'shell', 'bench',
-          'bench-quick', 'kernel', 'host-test', 'host-fuzz',
+          'bench-quick', 'kernel', 'host-test', 'host-fuzz', 'host-bench',
           'host-miri', 'kunit', 'selftest', 'storm', 'coverage', 'module',
           'apply', 'series', 'docs', 'clean')
 _NAMES = ('ARCH', 'IMPL', 'JOBS', 'PIECE', 'SEED', 'ARGS', 'TEST')

@@ -12,6 +12,8 @@ mod ending;
 mod locked;
 #[cfg(not(miri))]
 mod memory;
+#[cfg(not(miri))]
+mod speed;
 mod waves;
 
 use crate::prelude::*;
