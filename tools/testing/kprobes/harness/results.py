@@ -222,9 +222,10 @@ def chosen(name: str, pattern: str) -> bool:
 
 # The commands that run tests of these names; of others make test does.
 _COMMANDS = {
-    **{name: name for name in ('check', 'check-kernel', 'coverage', 'docs', 'selfcheck', 'series')},
+    **{name: name for name in (
+        'check', 'check-kernel', 'coverage', 'docs', 'host-bench', 'selfcheck', 'series')},
     **{name: 'test-clients' for name in ('c', 'clients', 'rust')},
-    'miri': 'host-miri', 'fuzz': 'host-fuzz', 'host-bench': 'host-bench'}
+    'miri': 'host-miri', 'fuzz': 'host-fuzz'}
 # Results of a boot that belong to no suite.
 _BOOTS = ('boot', 'cmdline', 'no-splat', 'tests', 'crashes')
 
